@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -316,5 +317,52 @@ func TestDisconnectKeeps(t *testing.T) {
 		if got, err := f.Disconnect([]byte(text), nil); err != nil || string(got) != want {
 			t.Errorf("%s: got %s, %v", text, got, err)
 		}
+	}
+}
+
+// TestOdd takes what is odd in a file apart from what is not: nothing is dropped without a word.
+func TestOdd(t *testing.T) {
+	f := (&Machine{System: "linux", Home: "/nowhere"}).Files(&table[2], false)[0]
+	i, err := NewImport(ImportOptions{Config: "mcpbridge.json", Variable: unset, IsBridge: isBridge})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := i.Add(f, []byte(`{"mcpServers": {
+"text": "x",
+"list": ["x"],
+"args": {"command": "x", "args": {"a": "b"}},
+"element": {"command": "x", "args": [{}]},
+"env": {"command": "x", "env": ["A=b"]},
+"nul": {"command": "x", "env": {"TOKEN": "secret\u0000"}},
+"names": {"command": "x", "env": {"": "a", "A=B": "c"}},
+"good": {"command": "good", "env": {"TOKEN": "0123456789"}}
+}}`)); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, n := range i.Notes {
+		got = append(got, n.Text)
+	}
+	want := []string{
+		"text: left out: is not an object",
+		"list: left out: is not an object",
+		`args: left out: "args" is not a list`,
+		`element: left out: "args" is not a text`,
+		`env: left out: "env" is not an object`,
+		"nul: left out: the value for NUL_TOKEN has a NUL character",
+		`names: left out: mcpServers.names.env[""]: not the name of an environment variable`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if len(i.Added) != 1 || len(i.Vars) != 1 {
+		t.Errorf("added %v, %v", i.Added, i.Vars)
+	}
+	many := `{"mcpServers": {`
+	for n := range maxServers + 1 {
+		many += fmt.Sprintf(`"%d": {"command": "x"}, `, n)
+	}
+	if err := i.Add(f, []byte(many+"}}")); err == nil || err.Error() != "line 1: more than 500 servers" {
+		t.Errorf("got %v", err)
 	}
 }

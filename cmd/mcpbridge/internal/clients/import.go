@@ -112,7 +112,7 @@ func (i *Import) add(s *Server) {
 	name, vars := i.name(s), len(i.Vars)
 	state := keepsState(s)
 	value := i.value(s, name, state != "")
-	if fault := refused(name, value); fault != "" {
+	if fault := cmp.Or(unwritable(i.Vars[vars:]), refused(name, value)); fault != "" {
 		i.Vars = i.Vars[:vars]
 		s.Fault = fault
 		say("left out: %s", fault)
@@ -131,12 +131,23 @@ func (i *Import) add(s *Server) {
 	i.Taken = append(i.Taken, s)
 }
 
+// unwritable returns why an env file cannot have the variables, or "".
+func unwritable(vars []Variable) string {
+	for _, v := range vars {
+		if strings.ContainsRune(v.Value, 0) {
+			return fmt.Sprintf("the value for %s has a NUL character", v.Name)
+		}
+	}
+	return ""
+}
+
 // refused returns why a config cannot have an entry, or "".
 func refused(name string, value json.RawMessage) string {
 	text := object([]member{{"mcpServers", object([]member{{name, value}})}})
 	unset := func(string) (string, bool) { return "", false }
 	if _, err := (config.Loader{Getenv: unset}).Parse(config.FileName, text); err != nil {
-		_, why, _ := strings.Cut(err.Error(), ": ") // less file, line and column
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		_, why, _ := strings.Cut(first, ": ") // less file, line and column
 		return why
 	}
 	return ""

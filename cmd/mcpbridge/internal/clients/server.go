@@ -52,6 +52,9 @@ type Note struct {
 
 func (n Note) String() string { return fmt.Sprintf("%s:%d: %s", n.File.Path, n.Line, n.Text) }
 
+// maxServers bounds the servers of a file, as the time of an import grows with their square.
+const maxServers = 500
+
 // Servers returns the servers in the text of the file, without the bridge itself. isBridge reports
 // whether a program or a URL is the bridge.
 func (f *File) Servers(text []byte, isBridge func(commandOrURL string) bool) ([]*Server, error) {
@@ -60,17 +63,22 @@ func (f *File) Servers(text []byte, isBridge func(commandOrURL string) bool) ([]
 		return nil, err
 	}
 	servers, _ := root.At(f.servers(root)...)
+	if len(servers.Members) > maxServers {
+		return nil, fmt.Errorf("line %d: more than %d servers", servers.Line, maxServers)
+	}
 	excluded, _ := root.At(f.Client.excluded...)
 	var list []*Server
 	for _, m := range servers.Members {
-		if m.Value != nil && string(m.Value) != "null" && servers.Value == nil || m.Value == nil && len(m.Members) == 0 {
+		if m.Value != nil && servers.Value == nil && f.Client.newer != nil || m.Value == nil && len(m.Members) == 0 {
 			continue // an option between the servers, as in older files of opencode; or nothing
 		}
 		s := &Server{Name: nameOf(servers, m), File: f, Line: m.Line}
 		if s.Name == "" {
-			s.Name = "server"
+			s.Name, s.Hand = "server", true // nothing leads to it
 		}
-		if !s.read(m) || s.isBridge(isBridge) {
+		if m.Value != nil && string(m.Value) != "null" {
+			s.fail("is not an object")
+		} else if !s.read(m) || s.isBridge(isBridge) {
 			continue
 		}
 		if f.Client.excluded != nil && slices.ContainsFunc(excluded.Members, func(n edit.Node) bool { return textOf(n) == m.Key }) {
@@ -323,7 +331,11 @@ func (s *Server) texts(n edit.Node) (list []Text) {
 	if len(n.Value) > 0 && n.Value[0] != '[' {
 		return []Text{s.text(n)}
 	}
+	if n.Value == nil {
+		s.fail("%q is not a list", n.Key)
+	}
 	for _, m := range n.Members {
+		m.Key = n.Key
 		list = append(list, s.text(m))
 	}
 	return list
@@ -337,6 +349,10 @@ func (s *Server) strings(n edit.Node) (list []string) {
 }
 
 func (s *Server) pairs(n edit.Node) (list []Pair) {
+	if n.Value != nil && len(n.Value) != len("[]") {
+		s.fail("%q is not an object", n.Key)
+		return nil
+	}
 	for _, m := range n.Members {
 		if string(m.Value) != "null" {
 			list = append(list, Pair{m.Key, s.text(m)})

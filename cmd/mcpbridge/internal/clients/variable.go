@@ -16,7 +16,7 @@ type Text struct {
 
 // reference matches the ways to write variables.
 var reference = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\$\{\{\s*(?:secrets|inputs)\.[^}\s]+\s*\}\}|\$\{[^}]*\}|\{(?:env|file):[^}]*\}|\$[A-Za-z_][A-Za-z0-9_]*`)
+	return regexp.MustCompile(`\$\{\{[^}]*\}\}|\$\{[^}]*\}|\{(?:env|file):[^}]*\}|\$[A-Za-z_][A-Za-z0-9_]*`)
 })
 
 var variableName = sync.OnceValue(func() *regexp.Regexp {
@@ -60,7 +60,10 @@ func (s syntax) one(ref, project string, kept func(name string)) (ours string, i
 		if s&double == 0 {
 			return "", false, nil
 		}
-		_, name, _ := strings.Cut(inside, ".")
+		from, name, _ := strings.Cut(inside, ".")
+		if from != "secrets" && from != "inputs" {
+			return "", false, errUnknown
+		}
 		kept(upperName(name))
 		return "${" + upperName(name) + "}", true, nil
 	case ref[0] == '{':
