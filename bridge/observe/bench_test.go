@@ -2,6 +2,7 @@ package observe_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,6 +44,20 @@ func BenchmarkStream(b *testing.B) {
 	b.ReportMetric(median(1)-median(0), "unread-ns/call")
 	b.ReportMetric(median(2)-median(0), "read-ns/call")
 	b.ReportMetric(0, "ns/op") // of all three together
+}
+
+// BenchmarkLongResult is what a long result costs beside the call: of text, of JSON in text, and of the
+// letter that is looked for.
+func BenchmarkLongResult(b *testing.B) {
+	for name, unit := range map[string]string{"text": "some words of a page, ", "json": `{\"id\":17,\"Event\":\"x\"},`, "letters": "EEEEEEEE"} {
+		result := []byte(`{"content":[{"type":"text","text":"` + strings.Repeat(unit, 1<<20/len(unit)) + `"}]}`)
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(result)))
+			for b.Loop() {
+				observe.IsToolError(result)
+			}
+		})
+	}
 }
 
 // Without arguments a call costs at most one allocation, and none while nobody reads.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -94,34 +95,20 @@ func outcomeOf(reply *bridge.Reply) (Outcome, string) {
 	return Outcome(e.Code.String()), cut(e.Message, maxReason)
 }
 
-// The bytes of a long result that states looks at, from its beginning and before its end.
-const (
-	longResult = 4 << 10
-	resultEnd  = 1 << 10
-)
-
-// states reports whether a result has a member with a value. It looks for the key, in quotes, before it
-// reads JSON, and in a long result only where servers write such members: before or after the content.
+// states reports whether a result has a member with a value. It reads JSON only if the key stands before
+// the value somewhere. The key is found by its end, from a capital letter on, which texts have rarely.
 func states(result []byte, key, value string) bool {
-	begin, end := result, []byte(nil)
-	if len(result) > longResult {
-		begin, end = result[:resultEnd], result[len(result)-resultEnd:]
-	}
-	return (mentions(begin, key, value) || mentions(end, key, value)) &&
-		string(wire.Lookup(result, key[1:len(key)-1])) == value
-}
-
-// mentions reports whether a part of a JSON text has a key and then the value, at any depth.
-func mentions(part []byte, key, value string) bool {
-	for {
-		_, after, found := bytes.Cut(part, []byte(key))
-		if !found {
+	capital := strings.IndexFunc(key, unicode.IsUpper)
+	for rest, end := result, []byte(key[capital:]); ; {
+		at := bytes.Index(rest, end)
+		if at < 0 {
 			return false
 		}
-		if bytes.HasPrefix(bytes.TrimLeft(after, ": \t\r\n"), []byte(value)) {
-			return true
+		before, after := rest[:at], rest[at+len(end):]
+		if bytes.HasSuffix(before, []byte(key[:capital])) && bytes.HasPrefix(bytes.TrimLeft(after, ": \t\r\n"), []byte(value)) {
+			return string(wire.Lookup(result, key[1:len(key)-1])) == value
 		}
-		part = after
+		rest = after
 	}
 }
 

@@ -27,3 +27,6 @@ func LogLines(calls []Call) []byte {
 	}
 	return out.Bytes()
 }
+
+// IsToolError reports whether a result is that of a tool that has failed.
+func IsToolError(result []byte) bool { return states(result, `"isError"`, "true") }

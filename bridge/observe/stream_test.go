@@ -157,6 +157,8 @@ func TestOutcome(t *testing.T) {
 		{result(`{"isError":true,"content":[{"type":"text","text":"` + long + `"}]}`), "tool_error", ""},
 		{result(`{"content":[{"type":"text","text":"` + long + `"}],"isError": true}`), "tool_error", ""},
 		{result(`{"structuredContent":{"isError":true,"text":"` + long + `"}}`), "ok", ""},
+		{result(`{"structuredContent":"` + long + `","isError":true,"content":"` + long + `"}`), "tool_error", ""},
+		{result(`{"structuredContent":{"isError":false,"text":"` + long + `"},"isError":true,"_meta":"` + long + `"}`), "tool_error", ""},
 		{modern(`{"resultType":"input_required","requestState":"s"}`), "input_required", ""},
 		{modern(`{"resultType":"complete","content":[]}`), "ok", ""},
 		{result(`{"resultType":"input_required"}`), "ok", ""},
