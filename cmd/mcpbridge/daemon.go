@@ -12,6 +12,7 @@ import (
 	"gopkg.in/natefinch/lumberjack.v2"
 
 	"github.com/mcpbridge/mcpbridge/bridge/observe"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/logbook"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
@@ -62,7 +63,7 @@ func runDaemon(ctx context.Context, args []string, std streams) error {
 	w := &windows{
 		ctx: ctx, flags: f, config: place.Config, pool: pool, log: log,
 		replacement: &replacement{own: thisBinary(), place: place, kept: kept, end: end},
-		idle:        cmp.Or(cfg.Daemon.IdleExit, defaultIdleExit), shared: map[string]*shared{},
+		shared:      map[string]*shared{},
 	}
 	defer w.close()
 	defer keepMemoryLow()()
@@ -74,16 +75,22 @@ func runDaemon(ctx context.Context, args []string, std streams) error {
 		book:  f.book, counts: counts, stacks: w.stacks, end: end,
 		reload: w.reload,
 	}
-	server := &daemon.Server{
-		Version: version, Config: place.Config, MessageBytes: cmp.Or(cfg.Limits.MessageBytes, 64<<20), IdleExit: w.idle,
-		Window: w.open, Command: commands.run,
+	server := &daemon.Server{Version: version, Config: place.Config, Window: w.open, Command: commands.run}
+	var own *logging
+	server.Log, own = newLog(cfg.Log, "info", log)
+	w.adopt = func(cfg *config.Config) {
+		own.set(cfg.Log)
+		server.Set(daemon.Settings{MessageBytes: cmp.Or(cfg.Limits.MessageBytes, 64<<20), IdleExit: idleExit(cfg)})
 	}
-	server.Log, _ = newLog(cfg.Log, "info", log)
+	w.adopt(cfg)
 	if err := daemon.Ready(std.out); err != nil {
 		server.Log.Info("nobody waits for this daemon", "reason", err)
 	}
 	return server.Serve(ctx, ln)
 }
+
+// idleExit returns the time without a window after which a daemon ends, and after which a program of it does.
+func idleExit(cfg *config.Config) time.Duration { return cmp.Or(cfg.Daemon.IdleExit, defaultIdleExit) }
 
 // daemonLog returns the log file of a daemon.
 func daemonLog(place daemon.Place) io.WriteCloser {

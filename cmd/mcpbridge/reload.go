@@ -93,12 +93,12 @@ func (l *live) reload() error {
 		return err
 	}
 	l.watch(before.Files(), cfg.Files())
-	if cfg.Listen != before.Listen {
-		l.log.Warn("listen has changed: restart to apply it", "still", before.Listen)
-		cfg.Listen = before.Listen
-	}
 	chat := l.chat.Load() != nil
-	if chat {
+	if chat { // it is serve, which listens
+		if cfg.Listen != before.Listen {
+			l.log.Warn("listen has changed: restart to apply it", "still", before.Listen)
+			cfg.Listen = before.Listen
+		}
 		if err := errors.Join(mayListen(cfg), stack.LoopOptions(cfg.Loop).Policy.Validate()); err != nil {
 			return err
 		}

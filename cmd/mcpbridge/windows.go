@@ -27,8 +27,8 @@ type windows struct {
 	flags  *sourceFlags
 	config string // real path
 	pool   *stack.Pool
-	idle   time.Duration // a program ends after this time without a window
 	log    io.Writer
+	adopt  func(cfg *config.Config) // makes the daemon's own settings those of a config
 
 	replacement *replacement
 
@@ -77,6 +77,7 @@ func (w *windows) take(hello *daemon.Hello) (*shared, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
+	w.adopt(cfg)
 	key := keyOf(cfg, hello)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -92,7 +93,10 @@ func (w *windows) take(hello *daemon.Hello) (*shared, string, error) {
 		}
 		l.front = mcpserver.New(w.replacement.count(l), l.serverOptions(cfg))
 		s = &shared{live: l, of: hello, connected: map[*daemon.Hello]context.CancelFunc{}}
-		l.applied = func(cfg *config.Config) { w.part(s, cfg) }
+		l.applied = func(cfg *config.Config) {
+			w.adopt(cfg)
+			w.part(s, cfg)
+		}
 		begin, stop := l.follow()
 		s.stop = stop
 		begin()
@@ -145,7 +149,7 @@ func (w *windows) give(s *shared, key string) {
 	if s.users--; s.users > 0 {
 		return
 	}
-	s.idle = time.AfterFunc(w.idle, func() {
+	s.idle = time.AfterFunc(idleExit(s.Live.Stack().Config()), func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if s.users == 0 && w.shared[key] == s {

@@ -16,11 +16,9 @@ import (
 
 // A Server answers those who connect to a place.
 type Server struct {
-	Version      string
-	Config       string        // the real path; may be ""
-	MessageBytes int           // that a message may have
-	IdleExit     time.Duration // Serve returns when there has been no window for it; 0 means never
-	Log          *slog.Logger
+	Version string
+	Config  string // the real path; may be ""
+	Log     *slog.Logger
 
 	// Window prepares for a window; nil means that there are none. The error is for the user.
 	Window func(ctx context.Context, hello *Hello) (Window, error)
@@ -28,9 +26,23 @@ type Server struct {
 	// Command carries out a command. Its error is for the user if nothing has been written.
 	Command func(ctx context.Context, command *Command, out io.Writer) error
 
-	mu      sync.Mutex // guards what follows
-	windows int
-	idle    *time.Timer // nil while there are windows
+	mu       sync.Mutex // guards what follows
+	settings Settings
+	windows  int
+	idle     *time.Timer // nil while there are windows
+}
+
+// Settings may change while a Server serves.
+type Settings struct {
+	MessageBytes int           // that a message of a window may have
+	IdleExit     time.Duration // Serve returns when there has been no window for it; 0 means never
+}
+
+// Set replaces the settings: for the windows that come later, and from when the last one leaves.
+func (s *Server) Set(to Settings) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settings = to
 }
 
 // A Window serves the messages of a window, one a line, until in ends or ctx does.
@@ -91,8 +103,8 @@ func (s *Server) count(n int, cancel context.CancelCauseFunc) {
 		s.idle.Stop()
 		s.idle = nil
 	}
-	if s.windows += n; s.windows == 0 && s.IdleExit > 0 {
-		s.idle = time.AfterFunc(s.IdleExit, func() {
+	if s.windows += n; s.windows == 0 && s.settings.IdleExit > 0 {
+		s.idle = time.AfterFunc(s.settings.IdleExit, func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			if s.windows == 0 {
@@ -149,7 +161,9 @@ func (s *Server) serve(ctx context.Context, conn net.Conn, count func(n int)) {
 }
 
 func (s *Server) welcome(conn net.Conn, err error) error {
-	w := Welcome{Protocol: protocol, Version: s.Version, PID: os.Getpid(), MessageBytes: s.MessageBytes}
+	s.mu.Lock()
+	w := Welcome{Protocol: protocol, Version: s.Version, PID: os.Getpid(), MessageBytes: s.settings.MessageBytes}
+	s.mu.Unlock()
 	if err != nil {
 		w.Error = err.Error()
 	}
