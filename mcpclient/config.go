@@ -113,7 +113,7 @@ type Config struct {
 func (cfg *Config) setDefaults() {
 	cfg.ConnectTimeout = cmp.Or(cfg.ConnectTimeout, 30*time.Second)
 	cfg.Timeout = cmp.Or(cfg.Timeout, 5*time.Minute)
-	cfg.MaxTimeout = max(cmp.Or(cfg.MaxTimeout, 30*time.Minute), cfg.Timeout)
+	cfg.MaxTimeout = cmp.Or(cfg.MaxTimeout, max(30*time.Minute, cfg.Timeout))
 	cfg.IdleTimeout = cmp.Or(cfg.IdleTimeout, time.Minute)
 	cfg.RetryMin = cmp.Or(cfg.RetryMin, time.Second)
 	cfg.RetryMax = max(cmp.Or(cfg.RetryMax, time.Minute), cfg.RetryMin)

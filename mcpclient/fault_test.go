@@ -264,8 +264,14 @@ func TestProgressExtends(t *testing.T) {
 		c.works("ok")
 		c.fails(c.call("slow but alive"), toolformat.Timeout, "took longer than")
 	}
+	alone := func(cfg *mcpclient.Config) { cfg.MaxTimeout = time.Second }
+	silent := func(_ *testing.T, _ string, c *caller) {
+		c.works("ok")
+		c.fails(c.call("silent"), toolformat.Timeout, "took longer than 1s (maxTimeout in its config)")
+	}
 	inBubbles(t, extends, all)
 	inBubbles(t, bounded, tooMuch)
+	inBubbles(t, alone, silent)
 	on(t, carriers[0], extends, all)
 	on(t, carriers[0], bounded, tooMuch)
 }

@@ -131,7 +131,7 @@ func (c *conn) do(ctx context.Context, req *bridge.Request, owner *session) (bri
 	reply.Modern = k.modern
 	if reply.Err != nil && reply.Err.Code == toolformat.Timeout && reply.Err.Raw == nil {
 		limit, key := c.cfg.Timeout, "timeout"
-		if k.timer.AtMaximum() && c.cfg.MaxTimeout > limit {
+		if k.timer.AtMaximum() && c.cfg.MaxTimeout != limit {
 			limit, key = c.cfg.MaxTimeout, "maxTimeout"
 		}
 		reply.Err.Message = fmt.Sprintf("%s: "+tookLonger, c.cfg.Name, subject(req), limit, key)

@@ -36,7 +36,7 @@ type Server struct {
 	Describe map[string]string // descriptions by tool name
 
 	Timeout        time.Duration // bounds a call, anew with each progress; default 5 min
-	MaxTimeout     time.Duration // bounds a call that reports progress; default 30 min; not below Timeout
+	MaxTimeout     time.Duration // bounds a call, however much progress it reports; default 30 min; not below Timeout if both are set
 	ConnectTimeout time.Duration // bounds the connection; default 30 s
 	IdleTimeout    time.Duration // time after which an unused link ends
 
