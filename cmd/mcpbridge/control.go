@@ -79,6 +79,11 @@ func (c *control) run(ctx context.Context, command *daemon.Command, out io.Write
 	case "ps":
 		return lines.Encode(c.state())
 	case "logs":
+		if command.Server != "" {
+			if _, err = c.named(command.Server); err != nil {
+				break
+			}
+		}
 		return c.book.Read(ctx, command.Server, command.Last, command.Follow, func(l logbook.Line) error { return lines.Encode(l) })
 	case "restart":
 		done, err = c.manage(command.Server, "restarted", (*mcpclient.Client).Restart)
@@ -115,21 +120,29 @@ func (c *control) clients() (all []*mcpclient.Client) {
 	return all
 }
 
-// manage does something to the server with a name.
-func (c *control) manage(name, what string, do func(*mcpclient.Client)) (done string, err error) {
+// named returns the clients of the server with a name, of which there is at least one.
+func (c *control) named(name string) (found []*mcpclient.Client, err error) {
 	var names []string
-	found := false
 	for _, client := range c.clients() {
 		names = append(names, client.Name())
 		if client.Name() == name {
-			found = true
-			do(client)
+			found = append(found, client)
 		}
 	}
-	if !found {
-		return "", fmt.Errorf("no server %q here (there are: %s)", name, strings.Join(names, ", "))
+	if found == nil {
+		slices.Sort(names)
+		return nil, fmt.Errorf("no server %q here (there are: %s)", name, strings.Join(slices.Compact(names), ", "))
 	}
-	return what + " " + name, nil
+	return found, nil
+}
+
+// manage does something to the server with a name.
+func (c *control) manage(name, what string, do func(*mcpclient.Client)) (done string, err error) {
+	clients, err := c.named(name)
+	for _, client := range clients {
+		do(client)
+	}
+	return what + " " + name, err
 }
 
 func (c *control) state() processState {

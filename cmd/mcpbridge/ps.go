@@ -267,13 +267,21 @@ func runLogs(ctx context.Context, args []string, std streams) error {
 		return err
 	}
 	command := &daemon.Command{Name: "logs", Server: r.Arg(0), Last: *last, Follow: *follow}
+	var failed []string
 	asked, err := r.ask(ctx, command, func(line []byte) error {
-		if r.json {
-			_, err := fmt.Fprintf(std.out, "%s\n", line)
+		var l struct {
+			logbook.Line
+			answer
+		}
+		if err := json.Unmarshal(line, &l); err != nil {
 			return err
 		}
-		var l logbook.Line
-		if err := json.Unmarshal(line, &l); err != nil {
+		if l.Error != "" {
+			failed = append(failed, l.Error)
+			return nil
+		}
+		if r.json {
+			_, err := fmt.Fprintf(std.out, "%s\n", line)
 			return err
 		}
 		if l.Lost > 0 {
@@ -283,13 +291,20 @@ func runLogs(ctx context.Context, args []string, std streams) error {
 		if l.Server != "" && r.Arg(0) == "" {
 			server = terminal.Inline(l.Server) + ": "
 		}
-		_, err := fmt.Fprintf(std.out, "%s %-5s %s%s\n", l.Time.Format("2006-01-02 15:04:05"), l.Level, server, terminal.Inline(l.Text))
+		indent := l.Text[:len(l.Text)-len(strings.TrimLeft(l.Text, " "))]
+		_, err := fmt.Fprintf(std.out, "%s %-6s %s%s\n", l.Time.Format("2006-01-02 15:04:05"), cmp.Or(l.From, l.Level.String()),
+			server, indent+terminal.Inline(l.Text))
 		return err
 	})
-	if err == nil && asked == 0 {
+	switch {
+	case err != nil:
+		return err
+	case asked == 0:
 		return r.nothingRuns()
+	case len(failed) == asked:
+		return &exitError{exitUsage, strings.Join(failed, "\n")}
 	}
-	return err
+	return nil
 }
 
 func runRestart(ctx context.Context, args []string, std streams) error {

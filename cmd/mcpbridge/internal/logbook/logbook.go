@@ -21,7 +21,8 @@ type Line struct {
 	Time   time.Time  `json:"time"`
 	Level  slog.Level `json:"level"`
 	Server string     `json:"server,omitempty"` // that the line is about
-	Text   string     `json:"text"`             // the message and its attributes, without the server
+	From   string     `json:"from,omitempty"`   // what the line was read from: stderr
+	Text   string     `json:"text"`             // the message and its other attributes
 	Lost   int        `json:"lost,omitempty"`   // lines before this one that are no longer kept
 }
 
@@ -111,7 +112,7 @@ func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
 
 func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level >= slog.LevelInfo {
-		h.book.add(Line{Time: r.Time, Level: r.Level, Server: h.server, Text: h.text(&r)})
+		h.book.add(h.line(&r))
 	}
 	if h.next.Enabled(ctx, r.Level) {
 		return h.next.Handle(ctx, r)
@@ -119,17 +120,24 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	return nil
 }
 
-// text returns the message and the attributes.
-func (h *handler) text(r *slog.Record) string {
-	var text bytes.Buffer
-	lines := slog.NewTextHandler(&text, &slog.HandlerOptions{ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
-		if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey || a.Key == slog.MessageKey) {
+func (h *handler) line(r *slog.Record) Line {
+	l := Line{Time: r.Time, Level: r.Level, Server: h.server}
+	var attrs bytes.Buffer
+	text := slog.NewTextHandler(&attrs, &slog.HandlerOptions{ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+		switch {
+		case len(groups) > 0:
+			return a
+		case a.Key == "from":
+			l.From = a.Value.String()
+			return slog.Attr{}
+		case a.Key == slog.TimeKey || a.Key == slog.LevelKey || a.Key == slog.MessageKey:
 			return slog.Attr{}
 		}
 		return a
 	}}).WithAttrs(h.attrs)
-	_ = lines.Handle(context.Background(), *r) // cannot fail: the buffer takes all
-	return strings.TrimSpace(r.Message + " " + strings.TrimSpace(text.String()))
+	_ = text.Handle(context.Background(), *r) // cannot fail: the buffer takes all
+	l.Text = strings.TrimRight(r.Message+" "+strings.TrimSpace(attrs.String()), " ")
+	return l
 }
 
 func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {

@@ -13,7 +13,7 @@ import (
 func read(t *testing.T, b *Book, server string, last int) (texts []string) {
 	t.Helper()
 	err := b.Read(t.Context(), server, last, false, func(l Line) error {
-		texts = append(texts, fmt.Sprintf("%v %s: %s", l.Level, l.Server, l.Text))
+		texts = append(texts, fmt.Sprintf("%v %s%s: %s", l.Level, l.From, l.Server, l.Text))
 		return nil
 	})
 	if err != nil {
@@ -29,12 +29,12 @@ func TestBook(t *testing.T) {
 	a := log.With("server", "a")
 	log.Info("begun")
 	a.Debug("unseen")
-	a.With("n", 1).Info("npm warn", "from", "std err")
+	a.With("n", 1).Info("  npm warn", "from", "stderr ")
 	log.With("server", "b").Error("failed", "reason", "no such file")
-	if got, want := strings.Join(read(t, b, "", -1), "\n"), "INFO : begun\nINFO a: npm warn n=1 from=\"std err\"\nERROR b: failed reason=\"no such file\""; got != want {
+	if got, want := strings.Join(read(t, b, "", -1), "\n"), "INFO : begun\nINFO stderr a:   npm warn n=1\nERROR b: failed reason=\"no such file\""; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if got := read(t, b, "a", 5); len(got) != 1 || got[0] != `INFO a: npm warn n=1 from="std err"` {
+	if got := read(t, b, "a", 5); len(got) != 1 || got[0] != "INFO stderr a:   npm warn n=1" {
 		t.Errorf("lines about a: %q", got)
 	}
 	if got := read(t, b, "", 1); len(got) != 1 || !strings.HasPrefix(got[0], "ERROR b") {
