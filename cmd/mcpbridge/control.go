@@ -89,7 +89,10 @@ func (c *control) run(ctx context.Context, command *daemon.Command, out io.Write
 		done, err = c.manage(command.Server, "restarted", (*mcpclient.Client).Restart)
 	case "stop":
 		if command.Server == "" {
-			done = c.about.Kind + " with pid " + fmt.Sprint(os.Getpid()) + " has ended"
+			done = fmt.Sprintf("%s with pid %d has ended", c.about.Kind, os.Getpid())
+			if n := c.counts.Snapshot().All.Callers; n > 0 && c.about.Kind == "daemon" {
+				done += "; another one starts for " + plural(n, "client")
+			}
 			defer c.end()
 			break
 		}
