@@ -224,13 +224,13 @@ func (f *sourceFlags) parse(args []string) (*config.Config, []string, error) {
 	if err := f.check(words); err != nil {
 		return nil, nil, err
 	}
-	if err := f.prepare(command); err != nil {
-		return nil, nil, err
-	}
 	if _, ok := logLevels[f.logLevel]; !ok && f.logLevel != "" {
 		return nil, nil, usagef("%s: --log-level %s: expected debug, info, warn or error", f.Name(), f.logLevel)
 	}
 	if err := f.checkTimeout(); err != nil {
+		return nil, nil, err
+	}
+	if err := f.prepare(command); err != nil {
 		return nil, nil, err
 	}
 	f.again = func() (*config.Config, error) { return f.loadWithFlags(command) }

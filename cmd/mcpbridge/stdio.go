@@ -105,6 +105,11 @@ func (f *sourceFlags) runShim(ctx context.Context, std streams) error {
 	case err != nil:
 		return err
 	}
+	for _, flag := range [][2]string{{"log-level", "log.level"}, {"connect-timeout", "connectTimeout"}} {
+		if f.Changed(flag[0]) {
+			fmt.Fprintf(std.err, "mcpbridge: --%s has no effect here, as the servers are shared with other windows: set %s in the config, or add --alone\n", flag[0], flag[1])
+		}
+	}
 	debug.SetGCPercent(shimGC)
 	runtime.GOMAXPROCS(shimProcs)
 	returning := time.AfterFunc(startTime, freeStart)
