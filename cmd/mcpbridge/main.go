@@ -88,7 +88,7 @@ func commands() []command {
 		{"restart", "restart NAME [--config FILE]", "restart a server of what runs", runRestart},
 		{"stop", "stop [NAME] [--config FILE]", "stop a server, or all that runs", runStop},
 		{"reload", "reload [--config FILE]", "make what runs read its config again", runReload},
-		{"service", "service install|uninstall|status [--config FILE]", "let systemd start the daemon of a config", runService},
+		{"service", "service install|uninstall|status [--config FILE] [--json]", "let systemd start the daemon of a config", runService},
 		{"completion", "completion bash|zsh|fish", "print the script of a shell that completes commands, tools and arguments", runCompletion},
 		{"version", "version [--json]", "print the version, the commit and the MCP revisions", runVersion},
 	}

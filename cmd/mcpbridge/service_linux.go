@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,13 +24,14 @@ type unit struct {
 }
 
 func runService(ctx context.Context, args []string, std streams) error {
-	f := newFlags("service", "service install|uninstall|status [--config FILE]",
+	f := newFlags("service", "service install|uninstall|status [--config FILE] [--json]",
 		"Lets systemd listen for the daemon of a config, and start it with the first client\nof mcpbridge stdio. Without it that client starts the daemon itself.", std)
 	path := f.String("config", "", "the config in this `FILE` (default ./mcpbridge.json, then mcpbridge/mcpbridge.json in the user's config folder)")
+	asJSON := f.Bool("json", false, "print JSON: whether units are installed, and their states")
 	if err := f.parseOwn(args); err != nil {
 		return err
 	}
-	actions := map[string]func(*unit, context.Context, streams) error{
+	actions := map[string]func(*unit, context.Context) (done string, err error){
 		"install": (*unit).install, "uninstall": (*unit).uninstall, "status": (*unit).status,
 	}
 	act := actions[f.Arg(0)]
@@ -40,7 +42,15 @@ func runService(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	return act(u, ctx, std)
+	done, err := act(u, ctx)
+	switch {
+	case *asJSON:
+		return errors.Join(err, json.NewEncoder(std.out).Encode(u.state(ctx)))
+	case err != nil:
+		return err
+	}
+	_, err = fmt.Fprintln(std.out, done)
+	return err
 }
 
 func newUnit(path string) (*unit, error) {
@@ -59,13 +69,16 @@ func newUnit(path string) (*unit, error) {
 	return &unit{"mcpbridge-" + place.Key(), filepath.Join(folder, "systemd", "user"), place}, nil
 }
 
+func (u *unit) socket() string  { return u.name + ".socket" }
+func (u *unit) service() string { return u.name + ".service" }
+
 // texts returns the unit files by their names.
 func (u *unit) texts(executable string) map[string]string {
 	about := "Description=mcpbridge for " + escape(u.place.Config)
 	return map[string]string{
-		u.name + ".socket": "[Unit]\n" + about + "\n\n[Socket]\nListenStream=" + escape(u.place.Socket()) +
+		u.socket(): "[Unit]\n" + about + "\n\n[Socket]\nListenStream=" + escape(u.place.Socket()) +
 			"\nSocketMode=0600\nDirectoryMode=0700\n\n[Install]\nWantedBy=sockets.target\n",
-		u.name + ".service": "[Unit]\n" + about + "\n\n[Service]\nExecStart=" + quoted(executable) + " daemon --config " + quoted(u.place.Config) + "\nKillMode=mixed\n",
+		u.service(): "[Unit]\n" + about + "\n\n[Service]\nExecStart=" + quoted(executable) + " daemon --config " + quoted(u.place.Config) + "\nKillMode=mixed\n",
 	}
 }
 
@@ -77,27 +90,26 @@ func quoted(arg string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", "$$", "%", "%%").Replace(arg) + `"`
 }
 
-func (u *unit) install(ctx context.Context, std streams) error {
+func (u *unit) install(ctx context.Context) (done string, err error) {
 	executable, err := os.Executable()
 	if err != nil {
-		return err
+		return "", err
 	}
 	for name, text := range u.texts(executable) {
 		if err := file.Update(filepath.Join(u.folder, name), func([]byte) ([]byte, error) { return []byte(text), nil }, nil); err != nil {
-			return err
+			return "", err
 		}
 	}
+	if err := systemctl(ctx, "daemon-reload"); err != nil { // there is no systemd that could use them
+		return "", errors.Join(err, u.remove())
+	}
 	if err := u.endDaemon(ctx); err != nil { // systemd has to have the socket
-		return err
+		return "", err
 	}
-	if err := systemctl(ctx, "daemon-reload"); err != nil {
-		return err
+	if err := systemctl(ctx, "enable", "--now", u.socket()); err != nil {
+		return "", err
 	}
-	if err := systemctl(ctx, "enable", "--now", u.name+".socket"); err != nil {
-		return err
-	}
-	fmt.Fprintf(std.out, "systemd listens for %s (%s.socket)\n", u.place.Config, u.name)
-	return nil
+	return fmt.Sprintf("systemd listens for %s (%s)", u.place.Config, u.socket()), nil
 }
 
 // endDaemon ends a daemon that nobody but a window has started.
@@ -116,34 +128,60 @@ func (u *unit) endDaemon(ctx context.Context) error {
 	return awaitEnd(ctx, conn.PID)
 }
 
-func (u *unit) uninstall(ctx context.Context, std streams) error {
-	socket := filepath.Join(u.folder, u.name+".socket")
-	if _, err := os.Stat(socket); errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintf(std.out, "no service is installed for %s\n", u.place.Config)
-		return nil
+func (u *unit) uninstall(ctx context.Context) (done string, err error) {
+	if !u.installed() {
+		return "no service is installed for " + u.place.Config, nil
 	}
-	failed := errors.Join(systemctl(ctx, "disable", "--now", u.name+".socket"), systemctl(ctx, "stop", u.name+".service"))
-	for _, name := range []string{socket, filepath.Join(u.folder, u.name+".service")} {
-		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	failed := errors.Join(systemctl(ctx, "disable", "--now", u.socket()), systemctl(ctx, "stop", u.service()))
+	if err := u.remove(); err != nil {
+		return "", err
+	}
+	if failed = errors.Join(failed, systemctl(ctx, "daemon-reload")); failed != nil {
+		return "", failed
+	}
+	return fmt.Sprintf("removed %s and %s", u.socket(), u.service()), nil
+}
+
+// remove removes the unit files.
+func (u *unit) remove() error {
+	for _, name := range []string{u.socket(), u.service()} {
+		if err := os.Remove(filepath.Join(u.folder, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	if failed = errors.Join(failed, systemctl(ctx, "daemon-reload")); failed != nil {
-		return failed
-	}
-	fmt.Fprintf(std.out, "removed %s.socket and %s.service\n", u.name, u.name)
 	return nil
 }
 
-func (u *unit) status(ctx context.Context, std streams) error {
-	socket := u.name + ".socket"
-	if _, err := os.Stat(filepath.Join(u.folder, socket)); errors.Is(err, fs.ErrNotExist) {
-		return &exitError{exitFailed, "no service is installed for " + u.place.Config + " (mcpbridge service install)"}
+func (u *unit) status(ctx context.Context) (text string, err error) {
+	st := u.state(ctx)
+	if !st.Installed {
+		return "", &exitError{exitFailed, "no service is installed for " + u.place.Config + " (mcpbridge service install)"}
 	}
-	out, _ := exec.CommandContext(ctx, "systemctl", "--user", "is-active", socket, u.name+".service").Output()
-	states := append(strings.Fields(string(out)), "unknown", "unknown")
-	fmt.Fprintf(std.out, "%s: %s\n%s.service: %s\n", socket, states[0], u.name, states[1])
-	return nil
+	return fmt.Sprintf("%s: %s\n%s: %s", u.socket(), st.Socket, u.service(), st.Service), nil
+}
+
+// unitState is a unit, as service --json prints it.
+type unitState struct {
+	Config    string `json:"config"`
+	Unit      string `json:"unit"` // without a suffix
+	Installed bool   `json:"installed"`
+	Socket    string `json:"socket,omitempty"`  // active, inactive, failed, as systemctl has it, or unknown
+	Service   string `json:"service,omitempty"` // the same
+}
+
+func (u *unit) state(ctx context.Context) unitState {
+	st := unitState{Config: u.place.Config, Unit: u.name, Installed: u.installed()}
+	if st.Installed {
+		out, _ := exec.CommandContext(ctx, "systemctl", "--user", "is-active", u.socket(), u.service()).Output()
+		states := append(strings.Fields(string(out)), "unknown", "unknown")
+		st.Socket, st.Service = states[0], states[1]
+	}
+	return st
+}
+
+func (u *unit) installed() bool {
+	_, err := os.Stat(filepath.Join(u.folder, u.socket()))
+	return err == nil
 }
 
 // systemctl runs systemctl for the user. The error has what it says.
