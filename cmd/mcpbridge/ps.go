@@ -21,6 +21,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/logbook"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
+	"github.com/mcpbridge/mcpbridge/mcpclient"
 )
 
 // askTime bounds the answer of a program that runs.
@@ -209,8 +210,12 @@ func (st *processState) print(w io.Writer, now time.Time) error {
 	}
 	rows := [][]string{{"NAME", "STATE", "SINCE", "PID", "MEMORY", "CLIENTS", "CALLS", "FAILED", "TOOLS", "LAST LINE"}}
 	for _, s := range st.Servers {
+		last := cmp.Or(s.Reason, s.Line)
+		if s.State == string(mcpclient.Failed) {
+			last += " (mcpbridge logs " + s.Name + ")"
+		}
 		rows = append(rows, []string{s.Name, s.State, since(s.Since, now), orDash(s.PID), orDash(bytesOf(s.Memory)),
-			strconv.Itoa(s.Callers), strconv.Itoa(s.Calls), strconv.Itoa(s.Failed), strconv.Itoa(s.Tools), cmp.Or(s.Reason, s.Line)})
+			strconv.Itoa(s.Callers), strconv.Itoa(s.Calls), strconv.Itoa(s.Failed), strconv.Itoa(s.Tools), last})
 	}
 	return output.Table(w, output.Width(w), rows)
 }
