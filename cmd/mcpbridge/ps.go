@@ -308,6 +308,8 @@ func runLogs(ctx context.Context, args []string, std streams) error {
 		return r.nothingRuns()
 	case len(failed) == asked:
 		return &exitError{exitUsage, strings.Join(failed, "\n")}
+	case *follow:
+		return &exitError{exitAway, "no more comes: what was followed has ended (mcpbridge ps lists what runs)"}
 	}
 	return nil
 }
