@@ -31,11 +31,12 @@ func thisBinary() binary {
 	return b
 }
 
-// newer reports whether a binary is to replace another one that runs: it has a later version, or none
-// that can be compared and a later file. Packages may give each file the same time.
+// newer reports whether a binary is to replace another one that runs: it has a later version, of which one
+// that cannot be compared is the first, or both have none and its file is later. This is a strict order:
+// binaries do not replace each other in turns. Packages may give each file the same time.
 func (b binary) newer(old binary) bool {
-	if semver.IsValid(b.version) && semver.IsValid(old.version) {
-		return semver.Compare(b.version, old.version) > 0
+	if order := semver.Compare(b.version, old.version); order != 0 || semver.IsValid(b.version) {
+		return order > 0
 	}
 	return b.path != "" && b.built.After(old.built)
 }
