@@ -214,7 +214,7 @@ func lookupIn(environ []string) func(name string) (string, bool) {
 func keyOf(cfg *config.Config, hello *daemon.Hello) string {
 	getenv := lookupIn(hello.Environ)
 	var key strings.Builder
-	for _, name := range append([]string{"PATH"}, cfg.Variables...) {
+	for _, name := range slices.Concat([]string{"PATH"}, cfg.Variables, stack.SamplingVariables(cfg)) {
 		value, set := getenv(name)
 		fmt.Fprintf(&key, "%q %t ", value, set)
 	}

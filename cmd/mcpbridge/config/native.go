@@ -119,15 +119,20 @@ func readContextValue(d *decoder, n node) (field ContextValue) {
 	return field
 }
 
+// LookupEnv returns a variable of the environment that the config was loaded in, or of the env file beside
+// it.
+func (c *Config) LookupEnv(name string) (value string, set bool) {
+	if c.getenv == nil {
+		return os.LookupEnv(name)
+	}
+	return c.getenv(name)
+}
+
 // HiddenValue returns a hidden value that is the same for all callers.
 func (c *Config) HiddenValue(name string) ([]byte, bool) {
 	field := c.Context[strings.ToLower(name)]
 	if field.Env != "" {
-		getenv := c.getenv
-		if getenv == nil {
-			getenv = os.LookupEnv
-		}
-		value, set := getenv(field.Env)
+		value, set := c.LookupEnv(field.Env)
 		return wire.AppendString(nil, value), set
 	}
 	return field.Value, field.Value != nil

@@ -35,7 +35,7 @@ func NewModels(cfg *config.Config) *Models {
 	m.connect = sync.OnceValues(func() (*http.Client, error) { return connections(cfg) })
 	entries := cfg.Providers
 	if entries == nil {
-		entries = fromEnvironment()
+		entries = providersOf(cfg.LookupEnv)
 	}
 	for i := range entries {
 		c, err := m.newModel(entries[i])
@@ -54,14 +54,14 @@ func (m *Models) newModel(p config.Provider) (providers.Candidate, error) {
 	if err != nil {
 		return providers.Candidate{Name: p.Name}, err
 	}
-	return newModel(p, connect)
+	return newModel(p, m.cfg.LookupEnv, connect)
 }
 
-// fromEnvironment returns the providers whose API keys are in the environment.
-func fromEnvironment() []config.Provider {
+// providersOf returns the providers whose API keys are in an environment.
+func providersOf(env lookup) []config.Provider {
 	var all []config.Provider
 	for _, k := range providerKinds() {
-		if !k.prompted && k.keysFromEnv()[0] != "" {
+		if !k.prompted && k.keysFrom(env)[0] != "" {
 			all = append(all, config.Provider{Name: k.name, Type: k.name})
 		}
 	}

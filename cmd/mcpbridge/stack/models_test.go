@@ -24,7 +24,7 @@ func noKeys(t *testing.T) {
 // loadModels makes the models of a config.
 func loadModels(t *testing.T, text string, env map[string]string) *Models {
 	t.Helper()
-	cfg, err := config.Loader{Getenv: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}.Parse("", []byte(text))
+	cfg, err := config.Loader{Getenv: in(env)}.Parse("", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,10 +110,8 @@ func TestModelKeys(t *testing.T) {
 		{"as a header", config(`"a":{"type":"openai","headers":{"authorization":"Basic ${KEY}"},"baseUrl":"$URL"}`), "", Choice{Provider: "a"}, configured, "Basic " + secret, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			noKeys(t)
-			t.Setenv("OPENAI_API_KEY", c.env)
 			c.say.Model = "m"
-			candidate, err := loadModels(t, c.config, map[string]string{"KEY": secret}).Choose(c.say, true)
+			candidate, err := loadModels(t, c.config, map[string]string{"KEY": secret, "OPENAI_API_KEY": c.env}).Choose(c.say, true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -157,14 +155,18 @@ func TestModelIDs(t *testing.T) {
 	}
 }
 
+// in looks variables up in a map.
+func in(env map[string]string) lookup {
+	return func(name string) (string, bool) { v, ok := env[name]; return v, ok }
+}
+
 // The server of Ollama says in the same variable where it listens.
 func TestOllamaHost(t *testing.T) {
 	for host, want := range map[string]string{
 		"": "", "127.0.0.1:11434": "http://127.0.0.1:11434", "0.0.0.0:11434": "http://127.0.0.1:11434", "https://ollama.example": "https://ollama.example",
 		"gpu": "http://gpu:11434", ":8000": "http://127.0.0.1:8000", "::1": "http://[::1]:11434", "[::]:1": "http://127.0.0.1:1", "http://0.0.0.0:80": "http://127.0.0.1:80",
 	} {
-		t.Setenv("OLLAMA_HOST", host)
-		if got := ollamaHost(); got != want {
+		if got := ollamaHost(in(map[string]string{"OLLAMA_HOST": host})); got != want {
 			t.Errorf("%q: %q, want %q", host, got, want)
 		}
 	}

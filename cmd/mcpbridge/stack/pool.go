@@ -64,7 +64,7 @@ type use struct {
 type definition struct {
 	mcpclient.Config
 
-	identity string // of what is not in Config as it is: the authorities that its URL is trusted by
+	identity string // of what is not in Config as it is: the authorities that its URL is trusted by, the keys of models for its sampling
 	path     string // PATH of its process, unless Env has one; "" means that of the program
 }
 
@@ -73,7 +73,7 @@ type definition struct {
 func (d *definition) key() [sha256.Size]byte {
 	c, identity := d.Config, d.identity
 	if len(c.Command) > 0 {
-		identity = d.program()
+		identity += d.program()
 	}
 	samples, fault := c.Sampling != nil, fmt.Sprint(c.Fault)
 	c.Sampling, c.Fault, c.Roots, c.Log = nil, nil, nil, nil

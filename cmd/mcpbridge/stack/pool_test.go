@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,7 +74,7 @@ func TestPoolShares(t *testing.T) {
 	open := func(path string, env map[string]string, text string) *Stack {
 		t.Helper()
 		env["PATH"] = path
-		loader := config.Loader{Getenv: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
+		loader := config.Loader{Getenv: in(env)}
 		cfg, err := loader.Parse(filepath.Join(bin, config.FileName), []byte(text))
 		if err != nil {
 			t.Fatal(err)
@@ -107,7 +108,13 @@ func TestPoolShares(t *testing.T) {
 	if changed.clients[1].Client == one.clients[2].Client || changed.clients[1].Status().State != mcpclient.Idle {
 		t.Error("another timeout is another client")
 	}
-	for _, s := range []*Stack{one, two, three, changed} {
+	sampling := strings.TrimSuffix(text, "}") + `, "loop": {"sampling": ["plain"]}}`
+	four := open(bin, map[string]string{"KEY": "1", "OPENAI_API_KEY": "1"}, sampling)
+	five := open(bin, map[string]string{"KEY": "1", "OPENAI_API_KEY": "2"}, sampling)
+	if four.clients[0].Client == five.clients[0].Client || four.clients[1].Client != five.clients[1].Client {
+		t.Error("a server whose questions another account answers is another one, and only that")
+	}
+	for _, s := range []*Stack{one, two, three, changed, four, five} {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
 	"slices"
 	"strings"
 
@@ -25,12 +24,12 @@ import (
 
 // A providerKind is a type of provider. A new provider is a row of providerKinds.
 type providerKind struct {
-	name     string            // the word for "type" and --provider
-	format   toolformat.Format // of its tool definitions
-	env      [][]string        // environment variables that authenticate; the first complete set is used; nil means none are needed
-	headers  []string          // configured headers that authenticate instead
-	prompted bool              // tools are described in the prompt
-	base     func() string     // the default base URL, if the environment decides
+	name     string              // the word for "type" and --provider
+	format   toolformat.Format   // of its tool definitions
+	env      [][]string          // environment variables that authenticate; the first complete set is used; nil means none are needed
+	headers  []string            // configured headers that authenticate instead
+	prompted bool                // tools are described in the prompt
+	base     func(lookup) string // the default base URL, if the environment decides
 
 	// make makes a provider with the apiKey, or with the values of a set of env.
 	make func(c providers.Client, p *config.Provider, keys []string) providers.Provider
@@ -104,7 +103,7 @@ func connections(cfg *config.Config) (*http.Client, error) {
 }
 
 // newModel returns the model of an entry, whose provider is reached through connect.
-func newModel(p config.Provider, connect *http.Client) (providers.Candidate, error) {
+func newModel(p config.Provider, env lookup, connect *http.Client) (providers.Candidate, error) {
 	c := providers.Candidate{Name: p.Name, Model: p.Model, NoTools: p.Tools == "none"}
 	if p.Fault != nil {
 		return c, p.Fault
@@ -121,7 +120,7 @@ func newModel(p config.Provider, connect *http.Client) (providers.Candidate, err
 		c.Model = cmp.Or(c.Model, "recorded")
 		c.Provider, err = replayed(&p, client)
 	} else {
-		c.Provider, err = connected(&p, client)
+		c.Provider, err = connected(&p, env, client)
 	}
 	if err == nil && p.Tools == "prompted" {
 		c.Provider = standIn(c.Provider)
@@ -146,17 +145,17 @@ func replayed(p *config.Provider, client providers.Client) (providers.Provider, 
 }
 
 // connected returns the provider of an entry's API.
-func connected(p *config.Provider, client providers.Client) (providers.Provider, error) {
+func connected(p *config.Provider, env lookup, client providers.Client) (providers.Provider, error) {
 	kind := findKind(func(k *providerKind) bool { return k.name == p.Type })
 	if kind == nil {
 		return nil, fmt.Errorf("unknown type %s%s", hint.Quote(p.Type), hint.DidYouMean(p.Type, ProviderTypes()))
 	}
 	keys := []string{p.APIKey}
 	if p.APIKey == "" && (p.BaseURL == "" || p.Name == p.Type && !kind.prompted) { // never send the vendor's key to another API
-		keys = kind.keysFromEnv()
+		keys = kind.keysFrom(env)
 	}
 	if client.BaseURL == "" && kind.base != nil {
-		client.BaseURL = kind.base()
+		client.BaseURL = kind.base(env)
 	}
 	if keys[0] == "" && kind.env != nil && p.BaseURL == "" && !authenticates(client.Header) {
 		var names []string
@@ -171,12 +170,16 @@ func connected(p *config.Provider, client providers.Client) (providers.Provider,
 	return kind.make(client, p, keys), nil
 }
 
-// keysFromEnv returns the first set of variables of which all are set; one empty key if none is.
-func (k *providerKind) keysFromEnv() []string {
+// lookup looks up an environment variable.
+type lookup func(name string) (value string, set bool)
+
+// keysFrom returns the first set of variables of which all are set; one empty key if none is.
+func (k *providerKind) keysFrom(env lookup) []string {
 	for _, set := range k.env {
 		var keys []string
 		for _, name := range set {
-			keys = append(keys, os.Getenv(name))
+			value, _ := env(name)
+			keys = append(keys, value)
 		}
 		if !slices.Contains(keys, "") {
 			return keys
@@ -195,10 +198,25 @@ func authenticates(h http.Header) bool {
 // standIn gives tools to a provider whose models have none.
 func standIn(p providers.Provider) providers.Provider { return prompted.New(p, prompted.Options{}) }
 
+// ollamaVariable has the address of a server of Ollama.
+const ollamaVariable = "OLLAMA_HOST"
+
+// SamplingVariables returns the environment variables that the models which answer sampling requests may
+// read, apart from those that the config refers to.
+func SamplingVariables(cfg *config.Config) (names []string) {
+	if len(cfg.Loop.Sampling) == 0 {
+		return nil
+	}
+	for _, kind := range providerKinds() {
+		names = append(names, slices.Concat(kind.env...)...)
+	}
+	return append(names, ollamaVariable)
+}
+
 // ollamaHost returns OLLAMA_HOST as a base URL. The variable also configures the server, where
 // 0.0.0.0 is an address to listen on.
-func ollamaHost() string {
-	host := os.Getenv("OLLAMA_HOST")
+func ollamaHost(env lookup) string {
+	host, _ := env(ollamaVariable)
 	if host == "" || strings.Contains(host, "://") {
 		return strings.Replace(host, "//0.0.0.0", "//127.0.0.1", 1)
 	}

@@ -44,7 +44,7 @@ func TestProviderKinds(t *testing.T) {
 func TestProviderBounds(t *testing.T) {
 	api := sourcetest.NewAPI(t, sourcetest.Answer(http.StatusServiceUnavailable, "application/json", `{"error":{"message":"busy"}}`))
 	none := 0
-	c, err := newModel(config.Provider{Name: "openai", Type: "openai", BaseURL: api.URL, APIKey: "k", MaxTools: 1, Retries: &none}, nil)
+	c, err := newModel(config.Provider{Name: "openai", Type: "openai", BaseURL: api.URL, APIKey: "k", MaxTools: 1, Retries: &none}, os.LookupEnv, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestProviderConnections(t *testing.T) {
 }
 
 // A set of variables counts only if it is complete.
-func TestKeysFromEnv(t *testing.T) {
+func TestKeysFrom(t *testing.T) {
 	kind := providerKind{env: [][]string{{"TEST_KEY_ID", "TEST_SECRET"}, {"TEST_TOKEN"}}}
 	for _, c := range []struct{ id, secret, token, want string }{
 		{"", "", "", ""},
@@ -95,10 +95,8 @@ func TestKeysFromEnv(t *testing.T) {
 		{"id", "secret", "token", "id secret"},
 		{"id", "", "token", "token"},
 	} {
-		t.Setenv("TEST_KEY_ID", c.id)
-		t.Setenv("TEST_SECRET", c.secret)
-		t.Setenv("TEST_TOKEN", c.token)
-		if got := strings.Join(kind.keysFromEnv(), " "); got != c.want {
+		env := map[string]string{"TEST_KEY_ID": c.id, "TEST_SECRET": c.secret, "TEST_TOKEN": c.token}
+		if got := strings.Join(kind.keysFrom(in(env)), " "); got != c.want {
 			t.Errorf("%+v: got %q", c, got)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -226,13 +227,20 @@ func (s *Stack) definition(server config.Server, opts *Options, info []byte) def
 	case s.cfg.Path == "" && server.Command != "":
 		c.Sharing = mcpclient.Leased // as no config can set it
 	}
+	identity := ""
+	if c.Sampling != nil {
+		for _, name := range SamplingVariables(s.cfg) {
+			value, _ := s.cfg.LookupEnv(name)
+			identity += strconv.Quote(value)
+		}
+	}
 	if server.Command == "" {
 		c.Roots = s.roots.pool
-		return definition{Config: c, identity: s.roots.digest}
+		return definition{Config: c, identity: identity + s.roots.digest}
 	}
 	c.Command = append([]string{server.Command}, server.Args...)
 	c.Env, c.Dir = server.Env, cmp.Or(server.Dir, opts.Dir)
-	return definition{Config: c, path: s.cfg.SearchPath}
+	return definition{Config: c, identity: identity, path: s.cfg.SearchPath}
 }
 
 // trust is the certificate authorities that connections trust.
