@@ -117,9 +117,8 @@ func daemonLists(ctx context.Context, configFile string) (l lists, err error) {
 	if err != nil {
 		return l, err
 	}
-	hello := &daemon.Hello{Environ: os.Environ()}
+	hello := daemon.NewHello()
 	hello.Version, _ = build()
-	hello.Folder, _ = os.Getwd()
 	conn, err := daemon.Dial(ctx, place, hello)
 	if err != nil {
 		return l, err

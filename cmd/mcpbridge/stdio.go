@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"time"
@@ -83,8 +82,8 @@ func (f *sourceFlags) runShim(ctx context.Context, std streams) error {
 	place, err := daemon.PlaceOf(path)
 	var conn *daemon.Conn
 	own := thisBinary()
-	hello := &daemon.Hello{Version: own.version, Executable: own.path, Built: own.built, Environ: os.Environ()}
-	hello.Folder, _ = os.Getwd()
+	hello := daemon.NewHello()
+	hello.Version, hello.Executable, hello.Built = own.version, own.path, own.built
 	join := func(ctx context.Context, hello *daemon.Hello) (*daemon.Conn, error) {
 		if own.path == "" {
 			return nil, &daemon.PlaceError{Err: errors.New("the path of this program is unknown")}

@@ -71,7 +71,7 @@ func (w *windows) open(_ context.Context, hello *daemon.Hello) (daemon.Window, e
 // take returns the program for a window, which is made if there is none.
 func (w *windows) take(hello *daemon.Hello) (*shared, string, error) {
 	load := func() (*config.Config, error) {
-		return config.Loader{Getenv: lookupIn(hello.Environ), Workspace: hello.Folder, ProviderTypes: stack.ProviderTypes()}.Load(w.config)
+		return config.Loader{Getenv: lookupIn(hello.Environ), Workspace: string(hello.Folder), ProviderTypes: stack.ProviderTypes()}.Load(w.config)
 	}
 	cfg, err := load()
 	if err != nil {
@@ -191,7 +191,7 @@ func (w *windows) close() {
 }
 
 // lookupIn looks variables up in an environment, NAME=VALUE; the last of a name counts.
-func lookupIn(environ []string) func(name string) (string, bool) {
+func lookupIn(environ [][]byte) func(name string) (string, bool) {
 	fold := func(name string) string {
 		if runtime.GOOS == "windows" {
 			return strings.ToUpper(name)
@@ -200,7 +200,7 @@ func lookupIn(environ []string) func(name string) (string, bool) {
 	}
 	values := make(map[string]string, len(environ))
 	for _, entry := range environ {
-		if name, value, ok := strings.Cut(entry, "="); ok {
+		if name, value, ok := strings.Cut(string(entry), "="); ok {
 			values[fold(name)] = value
 		}
 	}

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -35,7 +36,7 @@ func newPlace(t *testing.T) Place {
 
 // echo serves windows that get each line back.
 func echo(_ context.Context, hello *Hello) (Window, error) {
-	if hello.Folder == "/refused" {
+	if string(hello.Folder) == "/refused" {
 		return nil, errors.New("config x: line 3 is wrong")
 	}
 	return func(ctx context.Context, in io.Reader, out io.Writer) error {
@@ -183,13 +184,27 @@ func TestHandshake(t *testing.T) {
 		t.Errorf("without a daemon: %v", err)
 	}
 	stop := serveAt(t, place, &Server{Version: "1.2.3", Window: echo})
-	conn, err := Dial(t.Context(), place, &Hello{Environ: []string{"A=" + strings.Repeat("a", 1<<20)}})
+	conn, err := Dial(t.Context(), place, &Hello{Environ: [][]byte{[]byte("A=" + strings.Repeat("a", 1<<20))}})
 	if err != nil || conn.Version != "1.2.3" || conn.PID != os.Getpid() {
 		t.Fatalf("%v, %+v", err, conn)
 	}
 	conn.Close()
+	came := make(chan *Hello, 1)
+	odd := []byte("A=\xff\x00")
+	takes := newPlace(t)
+	serveAt(t, takes, &Server{Window: func(ctx context.Context, hello *Hello) (Window, error) {
+		came <- hello
+		return echo(ctx, hello)
+	}})
+	if conn, err = Dial(t.Context(), takes, &Hello{Environ: [][]byte{odd}}); err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	if got := <-came; !bytes.Equal(got.Environ[0], odd) {
+		t.Errorf("an environment that is not UTF-8 came as %q", got.Environ)
+	}
 	var refused *RefusedError
-	if _, err = Dial(t.Context(), place, &Hello{Folder: "/refused"}); !errors.As(err, &refused) || refused.Reason != "config x: line 3 is wrong" {
+	if _, err = Dial(t.Context(), place, &Hello{Folder: []byte("/refused")}); !errors.As(err, &refused) || refused.Reason != "config x: line 3 is wrong" {
 		t.Errorf("a window that is refused: %v", err)
 	}
 	for line, want := range map[string]string{

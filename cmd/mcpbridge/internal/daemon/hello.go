@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"time"
 )
 
@@ -32,9 +33,19 @@ type Hello struct {
 	Command  *Command `json:"command,omitempty"`  // what a command line asks for; nil for a window
 	OfConfig string   `json:"ofConfig,omitempty"` // the real path of the only config that Command is about; "" means any
 
-	Folder   string   `json:"folder,omitempty"`   // working folder of the window
-	Environ  []string `json:"environ,omitempty"`  // of the window, NAME=VALUE
+	Folder   []byte   `json:"cwd,omitempty"`      // working folder of the window; it need not be UTF-8
+	Environ  [][]byte `json:"env,omitempty"`      // of the window, NAME=VALUE
 	Repeated []string `json:"repeated,omitempty"` // raw ids of the requests that a daemon before this one may have run
+}
+
+// NewHello returns a Hello with the folder and the environment of this process.
+func NewHello() *Hello {
+	folder, _ := os.Getwd()
+	h := &Hello{Folder: []byte(folder)}
+	for _, entry := range os.Environ() {
+		h.Environ = append(h.Environ, []byte(entry))
+	}
+	return h
 }
 
 // A Command asks a daemon or a server about itself, or changes it.
