@@ -67,6 +67,7 @@ func (j *journal) fromClient(line []byte) (forward []byte, sent func()) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	var requests []*pending
+	forwarded, rewritten := members[:0], false
 	for _, member := range members {
 		m, err := wire.Split(member)
 		switch {
@@ -77,12 +78,23 @@ func (j *journal) fromClient(line []byte) (forward []byte, sent func()) {
 			j.notification(&m, member)
 		default:
 			delete(j.questions, string(m.ID))
-			if id, current := j.original(m.ID); !current {
-				return nil, nothing // of a daemon that is gone
-			} else if !isBatch && id != nil {
-				line = replaceID(&m, id)
+			id, current := j.original(m.ID)
+			if rewritten = rewritten || !current || id != nil; !current {
+				continue // the daemon that asked is gone
+			} else if id != nil {
+				member = replaceID(&m, id)
 			}
 		}
+		forwarded = append(forwarded, member)
+	}
+	switch {
+	case !rewritten:
+	case len(forwarded) == 0:
+		return nil, nothing
+	case isBatch:
+		line = slices.Concat([]byte("["), bytes.Join(forwarded, []byte(",")), []byte("]"))
+	default:
+		line = forwarded[0]
 	}
 	return line, func() {
 		j.mu.Lock()
