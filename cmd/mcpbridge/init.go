@@ -31,7 +31,12 @@ func runInit(ctx context.Context, args []string, std streams) error {
 		return usagef("init: no MCP client was found on this computer (known: %s)", clientNames())
 	}
 	in := terminal.NewLines(std.in)
-	ask := func(question string) bool { return *yes || e.agrees(ctx, in, question) }
+	ask := func(question string) (bool, error) {
+		if *yes {
+			return true, nil
+		}
+		return e.agrees(ctx, in, question)
+	}
 	var titles []string
 	for _, c := range named {
 		titles = append(titles, c.Title)
@@ -40,8 +45,8 @@ func runInit(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	if !ask(fmt.Sprintf("Found %s. Copy their servers into %s, and connect each once?", strings.Join(titles, ", "), config)) {
-		return nil
+	if ok, err := ask(fmt.Sprintf("Found %s. Copy their servers into %s, and connect each once?", strings.Join(titles, ", "), config)); !ok {
+		return err
 	}
 	i, files, result, err := e.importServers(ctx, config, named)
 	if err != nil {
@@ -53,7 +58,9 @@ func runInit(ctx context.Context, args []string, std streams) error {
 		}
 		return usagef("init: the clients have no servers: mcpbridge add NAME -- COMMAND adds one, and mcpbridge connect registers the bridge")
 	}
-	if !ask("Register the bridge in them?") {
+	if ok, err := ask("Register the bridge in them?"); err != nil {
+		return err
+	} else if !ok {
 		return e.end(result)
 	}
 	cfg, err := loadForClients(f, config)
@@ -66,8 +73,13 @@ func runInit(ctx context.Context, args []string, std streams) error {
 		}
 	}
 	connected := len(e.results)
-	if len(i.Taken) > 0 && ask("Turn their own servers off, so that nothing runs twice?") {
-		e.moveServers(i, files)
+	if len(i.Taken) > 0 {
+		ok, err := ask("Turn their own servers off, so that nothing runs twice?")
+		if err != nil {
+			return err
+		} else if ok {
+			e.moveServers(i, files)
+		}
 	}
 	result.Moved = append(result.Moved, e.results[connected:]...)
 	result.Connected = e.results[:connected]
@@ -77,10 +89,20 @@ func runInit(ctx context.Context, args []string, std streams) error {
 	return e.end(result)
 }
 
-// agrees asks a question. Enter is yes.
-func (e *clientEditor) agrees(ctx context.Context, in *terminal.Lines, question string) bool {
-	fmt.Fprintf(e.std.err, "%s [Y/n] ", terminal.Inline(question))
-	line, err := in.Read(ctx)
-	answer := strings.ToLower(strings.TrimSpace(line))
-	return err == nil && (answer == "" || answer == "y" || answer == "yes")
+// agrees asks a question until the answer is clear. Enter is yes, the end of the input no. The error is that
+// of ctx.
+func (e *clientEditor) agrees(ctx context.Context, in *terminal.Lines, question string) (bool, error) {
+	for {
+		fmt.Fprintf(e.std.err, "%s [Y/n] ", terminal.Inline(question))
+		line, err := in.Read(ctx)
+		if err != nil {
+			return false, ctx.Err()
+		}
+		switch strings.ToLower(strings.TrimSpace(line)) {
+		case "", "y", "yes":
+			return true, nil
+		case "n", "no":
+			return false, nil
+		}
+	}
 }
