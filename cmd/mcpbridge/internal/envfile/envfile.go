@@ -36,6 +36,9 @@ func Set(text []byte, name, value string) ([]byte, error) {
 	if bytes.Contains(text, []byte("\r\n")) {
 		end = "\r\n"
 	}
+	if len(text)+len(assignment) > maxSize-len("\r\n\r\n") {
+		return nil, fmt.Errorf("%s would make it larger than %d MiB", hint.Quote(name), maxSize>>20)
+	}
 	lines := bytes.SplitAfter(text, []byte("\n"))
 	for i := len(lines) - 1; i >= 0; i-- { // the last one counts
 		if set, _, err := parse(lines[i]); err == nil && len(set) == 1 {

@@ -82,6 +82,7 @@ func TestSet(t *testing.T) {
 		{"", "A", "\x00", "cannot be written"},
 		{"", "A B", "", "cannot be written"},
 		{"", "A\nB", "", "cannot be written"},
+		{"", "A", strings.Repeat("x", maxSize), `"A" would make it larger than 1 MiB`},
 	} {
 		if got, err := Set([]byte(c.text), c.name, c.value); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: got %q, %v, want %q", c.text, got, err, c.want)

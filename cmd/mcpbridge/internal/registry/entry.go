@@ -162,7 +162,7 @@ func (p *Package) isElsewhere(usual string) bool {
 
 // entry returns the URL of a remote.
 func (r *Remote) entry(o *Options) (*Entry, error) {
-	b := &builder{Options: o, entry: &Entry{Type: "http"}}
+	b := &builder{Options: o, entry: &Entry{Type: "http"}, remote: true}
 	if r.Type == "sse" {
 		b.entry.Type = "sse"
 	}

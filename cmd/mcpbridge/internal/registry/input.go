@@ -12,8 +12,9 @@ import (
 // A builder makes an entry.
 type builder struct {
 	*Options
-	entry *Entry
-	err   error
+	entry  *Entry
+	remote bool // what the values are goes to another computer
+	err    error
 }
 
 // arguments returns the arguments that have a value.
@@ -112,9 +113,10 @@ func (b *builder) secretIf(secret bool, name, text string) string {
 	return "${" + name + "}"
 }
 
-// upper returns the name of a variable: as it is if it is one, else with the server's before it.
+// upper returns the name of a variable: as it is if it is one, else with the server's before it. A remote
+// is not told a variable of the environment, such as AWS_SECRET_ACCESS_KEY, because its file names it.
 func (b *builder) upper(name string) string {
-	if regexp.MustCompile(`^[A-Z][A-Z0-9]*_[A-Z0-9_]*$`).MatchString(name) {
+	if !b.remote && regexp.MustCompile(`^[A-Z][A-Z0-9]*_[A-Z0-9_]*$`).MatchString(name) {
 		return name
 	}
 	upper := strings.ToUpper(regexp.MustCompile(`[^A-Za-z0-9]+`).ReplaceAllString(b.Name+"_"+name, "_"))
