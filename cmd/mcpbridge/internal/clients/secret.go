@@ -51,11 +51,13 @@ func secretsBelow(name, text string, depth int) []span {
 			add(m[6], m[7], name)
 		}
 	}
-	for _, pattern := range []*regexp.Regexp{issued(), lone()} {
-		for _, m := range pattern.FindAllStringSubmatchIndex(text, -1) {
-			if pattern == issued() || isRandom(text[m[2]:m[3]]) {
-				add(m[2], m[3], "")
-			}
+	for _, m := range issued().FindAllStringSubmatchIndex(text, -1) {
+		add(m[2], m[3], "")
+	}
+	isPath := strings.ContainsAny(text, `/\`) && !strings.Contains(text, "://")
+	for _, m := range lone().FindAllStringIndex(text, -1) {
+		if !isPath && isRandom(text[m[0]:m[1]]) {
+			add(m[0], m[1], "")
 		}
 	}
 	slices.SortFunc(list, func(a, b span) int { return a.start - b.start })
@@ -76,7 +78,7 @@ var (
 		return regexp.MustCompile(`(?:^|[^\w-])((?:gh[opsu]_|github_pat_|glpat-|sk-|sk_live_|sk_test_|xox[abposr]-|xapp-|AKIA|AIza|npm_|hf_|ntn_|secret_|lin_api_|figd_|pat_|dop_v1_|shpat_|eyJ[\w-]+\.)[\w.-]*[\w-]{8})`)
 	})
 	// lone matches what stands between the marks of a URL or a list.
-	lone = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`([\w+=-]{20,})`) })
+	lone = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[\w+=-]{20,}`) })
 	// weakName matches names whose values are secrets unless they are short or paths.
 	weakName = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?i:(?:^|[_.-])(?:key|pass|passphrase|pwd|pat|jwt|auth|session|session_?id|creds|dsn|signature|connection_?string|webhook_?url))$|[a-z]Key$`)

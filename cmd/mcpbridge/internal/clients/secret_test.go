@@ -10,6 +10,7 @@ func TestSecretsIn(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"", "plain", "plain"},
 		{"", "@modelcontextprotocol/server-filesystem@2025.11.25", "@modelcontextprotocol/server-filesystem@2025.11.25"},
+		{"", "/srv/MyLongProjectName2025/server.js", "/srv/MyLongProjectName2025/server.js"},
 		{"", "C:/Users/Ana/AppData/Local/Programs2025", "C:/Users/Ana/AppData/Local/Programs2025"},
 		{"", "https://example.com/mcp?region=eu", "https://example.com/mcp?region=eu"},
 		{"key", "~/.ssh/id_ed25519", "~/.ssh/id_ed25519"},
