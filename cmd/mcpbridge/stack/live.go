@@ -77,13 +77,24 @@ func (l *Live) Reload(cfg *config.Config) error {
 	return nil
 }
 
-// newFaults returns the faults of servers that have none in the running config.
+// newFaults returns the faults of servers and providers that have none in the running config.
 func newFaults(running, cfg *config.Config) error {
+	works := map[string]bool{}
+	for _, server := range running.Servers {
+		works["server "+server.Name] = server.Fault == nil
+	}
+	for _, provider := range running.Providers {
+		works["provider "+provider.Name] = provider.Fault == nil
+	}
 	var faults []error
 	for _, server := range cfg.Servers {
-		works := slices.ContainsFunc(running.Servers, func(s config.Server) bool { return s.Name == server.Name && s.Fault == nil })
-		if server.Fault != nil && works {
+		if server.Fault != nil && works["server "+server.Name] {
 			faults = append(faults, fmt.Errorf("%s:%d: %w", cfg.Path, server.Line, server.Fault))
+		}
+	}
+	for _, provider := range cfg.Providers {
+		if provider.Fault != nil && works["provider "+provider.Name] {
+			faults = append(faults, fmt.Errorf("%s: %w", cfg.Path, provider.Fault))
 		}
 	}
 	return errors.Join(faults...)

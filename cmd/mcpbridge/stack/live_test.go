@@ -179,7 +179,7 @@ func TestReloadFaults(t *testing.T) {
 		}
 	}
 	const definitions = `[{"name":"now","description":"now","input_schema":{"type":"object"},"kind":"local","local":{"function":"CurrentTime"}}]`
-	const natives = `{"mcpServers": {"a": {"url": "$a"}}, "tools": ["now.json"]}`
+	const natives = `{"mcpServers": {"a": {"url": "$a"}}, "tools": ["now.json"], "providers": {"p": {"type": "ollama", "model": "m"}}}`
 	write("now.json", definitions)
 	if err := l.reload(natives); err != nil {
 		t.Fatal(err)
@@ -190,6 +190,7 @@ func TestReloadFaults(t *testing.T) {
 		{"an unknown key", definitions, `{"mcpServer": {}}`, `:1:2: unknown key "mcpServer"`},
 		{"definitions half written", definitions[:40], natives, "now.json:1:"},
 		{"a server without its variable", definitions, `{"mcpServers": {"a": {"url": "$a", "headers": {"X": "${MCPBRIDGE_TEST_UNSET}"}}}}`, "MCPBRIDGE_TEST_UNSET is not set"},
+		{"a provider without its variable", definitions, `{"providers": {"p": {"type": "ollama", "model": "m", "apiKey": "${MCPBRIDGE_TEST_UNSET}"}}}`, "MCPBRIDGE_TEST_UNSET is not set"},
 		{"certificates that are not there", definitions, `{"tls": {"ca": "no.pem"}}`, "no.pem"},
 	} {
 		write("now.json", c.definitions)
