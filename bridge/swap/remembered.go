@@ -26,8 +26,6 @@ func (s *session) doRemembered(ctx context.Context, g *generation, req *bridge.R
 	reply := g.Session.Do(ctx, req)
 	if reply.Err != nil {
 		undo()
-	}
-	if reply.Err != nil {
 		return reply
 	}
 	for _, later := range s.generations() {

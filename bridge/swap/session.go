@@ -67,11 +67,10 @@ func (s *session) List(ctx context.Context, kind bridge.ListKind) (*bridge.List,
 		g := s.enter()
 		l, err := g.list(ctx, kind)
 		g.leave()
-		if s.current.Load() != g && ctx.Err() == nil {
-			continue
+		s.saw(kind, l) // before the look at current, which a move sets before it compares
+		if s.current.Load() == g || ctx.Err() != nil {
+			return l, err
 		}
-		s.saw(kind, l)
-		return l, err
 	}
 }
 
@@ -135,7 +134,7 @@ func (s *session) move(ctx context.Context) {
 	repeated := s.repeat(g)
 	s.mu.Unlock()
 
-	changed := s.changes(ctx, g)
+	after := s.read(ctx, g)
 	select {
 	case <-repeated:
 	case <-ctx.Done():
@@ -148,7 +147,7 @@ func (s *session) move(ctx context.Context) {
 	s.next, s.former = nil, append(s.former, old)
 	s.current.Store(g)
 	s.mu.Unlock()
-	s.notifier.end(changed, s.pass)
+	s.notifier.end(s.changes(after), s.pass)
 	if !old.retire() {
 		s.release(old)
 	}
@@ -182,19 +181,36 @@ func (s *session) forget(g *generation) {
 	s.former = slices.DeleteFunc(s.former, func(other *generation) bool { return other == g })
 }
 
-// changes returns the notifications of the lists that the caller has seen and that differ, or may, in a
-// new generation. The tools are read in any case, since calls are routed by that list.
-func (s *session) changes(ctx context.Context, next *generation) (methods []string) {
+// lists are those of a new generation, as far as they were read.
+type lists [bridge.ListKinds]struct {
+	list *bridge.List
+	err  error
+}
+
+// read returns the lists of a new generation that the caller has seen of a former one. The tools are read
+// in any case, since calls are routed by that list.
+func (s *session) read(ctx context.Context, next *generation) (after lists) {
 	for kind := range bridge.ListKinds {
+		if s.listed[kind].Load() != nil || kind == bridge.Tools {
+			s.contain(func() { after[kind].list, after[kind].err = next.Session.List(ctx, kind) })
+		}
+	}
+	return after
+}
+
+// changes returns the notifications of the lists that the caller has seen, also since they were read, and
+// that differ, or may.
+func (s *session) changes(after lists) (methods []string) {
+	for kind, now := range after {
 		before := s.listed[kind].Load()
 		same := before == nil && !s.caller.Modern // a modern client may have listed in another session
-		if before != nil || kind == bridge.Tools {
-			s.contain(func() {
-				after, err := next.Session.List(ctx, kind)
-				same = same || after.Equal(before) || after == nil && before != nil && before.Kind != kind && err != nil
-			})
+		if now.list != nil || kind == int(bridge.Tools) {
+			same = same || now.list.Equal(before)
 		}
-		if method := kind.Changed(); !same && !slices.Contains(methods, method) {
+		if now.err != nil && before != nil && before.Kind == bridge.ListKinds {
+			same = true // an error before, and now
+		}
+		if method := bridge.ListKind(kind).Changed(); !same && !slices.Contains(methods, method) {
 			methods = append(methods, method)
 		}
 	}

@@ -346,6 +346,29 @@ func TestRememberedMeanwhile(t *testing.T) {
 	}
 }
 
+// A caller that lists for the first time while its session moves is notified if the list is another one then.
+func TestListedMeanwhile(t *testing.T) {
+	for _, c := range []struct {
+		tools []string
+		want  string
+	}{
+		{[]string{"a"}, "[]"},
+		{[]string{"a", "b"}, "[notifications/tools/list_changed]"},
+	} {
+		var h heard
+		s := swap.New(&double{tools: []string{"a"}}, nil)
+		session := opened(t, s, &h)
+		s.Replace(asking{&double{tools: c.tools}, func() {
+			if l, err := session.List(t.Context(), bridge.Tools); err != nil || len(l.Items) != 1 {
+				t.Errorf("the list is %v, %v", l, err)
+			}
+		}}, nil)
+		if got := h.take(); got != c.want {
+			t.Errorf("%v: %s, want %s", c.tools, got, c.want)
+		}
+	}
+}
+
 // asking calls ask when its list of tools is read.
 type asking struct {
 	bridge.Source
