@@ -157,7 +157,11 @@ func (u *unit) status(ctx context.Context) (text string, err error) {
 	if !st.Installed {
 		return "", &exitError{exitFailed, "no service is installed for " + u.place.Config + " (mcpbridge service install)"}
 	}
-	return fmt.Sprintf("%s: %s\n%s: %s", u.socket(), st.Socket, u.service(), st.Service), nil
+	text = fmt.Sprintf("%s: %s\n%s: %s", u.socket(), st.Socket, u.service(), st.Service)
+	if st.Socket != "active" {
+		text += "\nsystemd does not listen (mcpbridge service install makes it)"
+	}
+	return text, nil
 }
 
 // unitState is a unit, as service --json prints it.
