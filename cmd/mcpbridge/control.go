@@ -199,8 +199,8 @@ func (c *control) answerCommands(ctx context.Context, log *slog.Logger) (stop fu
 	return func() {
 		cancel()
 		<-ended
-		place.Clear()
 		release()
+		place.Clear()
 	}
 }
 

@@ -86,10 +86,7 @@ func (r *remote) askOne(ctx context.Context, place daemon.Place, command *daemon
 	conn, err := daemon.Dial(ctx, place, &daemon.Hello{Version: version, Command: command, OfConfig: r.config})
 	var refused *daemon.RefusedError
 	switch {
-	case errors.Is(err, daemon.ErrNone):
-		place.Clear()
-		return false, nil
-	case errors.As(err, &refused) && refused.Reason == daemon.OtherConfig:
+	case errors.Is(err, daemon.ErrNone), errors.As(err, &refused) && refused.Reason == daemon.OtherConfig:
 		return false, nil
 	case err != nil:
 		return false, err

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -247,6 +248,46 @@ func TestNeverTwo(t *testing.T) {
 	}
 	go release()
 	serveAt(t, place, &Server{Window: echo})
+}
+
+// TestRunning holds that only what runs is found, and nothing is started by looking for it.
+func TestRunning(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("pipes go with their processes")
+	}
+	place := newPlace(t)
+	keys := func() (keys []string) {
+		places, err := Running()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range places {
+			keys = append(keys, p.key)
+		}
+		return keys
+	}
+	own, err := OfProcess("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, left := range []string{own.file(".sock"), own.file(".lock"), place.file(".sock")} { // by what was killed, or by systemd
+		if err := os.WriteFile(left, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found := keys(); found != nil {
+		t.Errorf("found %q", found)
+	}
+	if left, err := filepath.Glob(own.file("*")); err != nil || left != nil {
+		t.Errorf("%q are left: %v", left, err)
+	}
+	if _, err := os.Stat(place.file(".sock")); err != nil {
+		t.Errorf("the socket of systemd: %v", err)
+	}
+	serveAt(t, place, &Server{Window: echo})
+	if found := keys(); len(found) != 1 || found[0] != place.key {
+		t.Errorf("found %q", found)
+	}
 }
 
 func TestIdleExit(t *testing.T) {

@@ -67,7 +67,7 @@ func placeIn(config, key string) (Place, error) {
 	return Place{Config: config, folder: folder, key: key}, nil
 }
 
-// Running returns the places of this user's daemons and other processes, some of which may have ended.
+// Running returns the places of this user's daemons and other processes, some of which may just have ended.
 func Running() ([]Place, error) {
 	folder, err := runtimeFolder()
 	if err != nil {
@@ -79,7 +79,9 @@ func Running() ([]Place, error) {
 	}
 	var places []Place
 	for _, key := range keys {
-		places = append(places, Place{folder: folder, key: key})
+		if p := (Place{folder: folder, key: key}); !p.Clear() {
+			places = append(places, p)
+		}
 	}
 	return places, nil
 }
@@ -141,9 +143,11 @@ func (p Place) Listen(ctx context.Context) (ln net.Listener, release func(), err
 			release = func() { lock.Close() }
 			break
 		}
-		if conn, err := p.dial(ctx); err == nil && !Activated() {
-			conn.Close()
-			return nil, nil, fmt.Errorf("%w for %s", ErrRunning, p.Config)
+		if !Activated() {
+			if conn, err := p.dial(ctx); err == nil {
+				conn.Close()
+				return nil, nil, fmt.Errorf("%w for %s", ErrRunning, p.Config)
+			}
 		}
 		select {
 		case <-time.After(lockWait):

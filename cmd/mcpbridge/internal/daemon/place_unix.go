@@ -63,20 +63,20 @@ func keysIn(folder string) (keys []string, err error) {
 	return keys, err
 }
 
-// Clear removes the socket of a process that was killed.
-func (p Place) Clear() {
-	if conn, err := net.Dial("unix", p.Socket()); err == nil {
-		conn.Close()
-		return
+// Clear reports whether nothing runs at the place, and removes what a process other than a daemon has left
+// there. It does not connect: systemd would start a daemon for that.
+func (p Place) Clear() bool {
+	l := flock.New(p.file(".lock"), flock.SetPermissions(0o600))
+	free, err := l.TryLock()
+	if err != nil || !free {
+		return false
 	}
-	l := flock.New(p.file(".lock"))
-	if free, err := l.TryLock(); err == nil && free {
+	defer l.Close()
+	if strings.HasPrefix(p.key, "process-") {
 		os.Remove(p.Socket())
-		if strings.HasPrefix(p.key, "process-") {
-			os.Remove(l.Path()) // no other process will have it
-		}
-		l.Close()
+		os.Remove(l.Path()) // no other process will have it
 	}
+	return true
 }
 
 // listen listens in place of a daemon that has ended: the lock is held.

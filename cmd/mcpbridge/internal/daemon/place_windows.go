@@ -55,8 +55,8 @@ func keysIn(string) (keys []string, err error) {
 	return keys, err
 }
 
-// Clear does nothing: a pipe goes with its process.
-func (p Place) Clear() {}
+// Clear reports whether nothing runs at the place, which is never known: a pipe goes with its process.
+func (p Place) Clear() bool { return false }
 
 // Activated is false: no service manager listens for a daemon here.
 func Activated() bool { return false }
