@@ -43,6 +43,7 @@ type conn struct {
 
 	mu        sync.Mutex // guards the fields below
 	lost      bool
+	output    string              // last lines of a process that has ended
 	calls     map[int64]*call     // without a response
 	questions map[string]question // without an answer, by raw id
 	asked     int                 // bytes of the questions
@@ -129,10 +130,11 @@ func (c *conn) alive() bool { return c.life.Err() == nil }
 func (c *conn) reason() error { return context.Cause(c.life) }
 
 // lose implements receiver: it marks the connection as lost, which ends what waits for it. Only
-// the first reason counts.
+// the first reason counts; what a process has printed is kept in any case.
 func (c *conn) lose(reason error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.output = outputOf(reason)
 	c.loseLocked(reason)
 }
 

@@ -35,7 +35,7 @@ func (l *link) connect() (*conn, error) {
 			<-ctx.Done() // the timer of a dialer may fire before that of ctx
 		}
 		if cause := context.Cause(ctx); cause != nil {
-			err = cause
+			err = &exitError{cause, outputOf(err)}
 		}
 		return nil, err
 	}
@@ -152,7 +152,10 @@ func (l *link) open(ctx context.Context, dial dialer, handshake func(*conn, cont
 	}
 	close(c.dialed)
 	if err := handshake(c, ctx); err != nil {
-		c.close()
+		c.close() // after which c.output is known
+		if outputOf(err) == "" && c.output != "" {
+			err = &exitError{err, c.output}
+		}
 		return nil, err
 	}
 	if l.key.modern || c.modern { // otherwise the server has not been asked

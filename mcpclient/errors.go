@@ -19,7 +19,7 @@ var errTimeout = errors.New("timeout")
 // has certainly not run.
 var errSessionGone = errors.New("the server has ended the session")
 
-// exitError is the end of a child process. Its text leaves out what the process printed, in which one
+// exitError is the end of a child process, or that of the wait for its answer. Its text leaves out what the process printed, in which one
 // caller of a shared server could read of another's calls.
 type exitError struct {
 	error

@@ -514,6 +514,18 @@ func TestPrintedOutput(t *testing.T) {
 	}
 }
 
+// What a server has printed is kept if it refuses the handshake, too.
+func TestPrintedAndRefused(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	const refuse = `read line; echo '{"jsonrpc":"2.0","id":%d,"error":{"code":-32601,"message":"no"}}'; `
+	script := "echo waiting >&2; " + fmt.Sprintf(refuse, 1) + fmt.Sprintf(refuse, 2) + "exec cat >/dev/null"
+	c := open(t, mcpclient.Config{Command: []string{"sh", "-c", script}, Once: true})
+	c.call("ok")
+	if st := c.client.Status(); !strings.HasPrefix(st.Reason, "it refused initialize") || st.Output != "waiting" {
+		t.Errorf("got %q and %q", st.Reason, st.Output)
+	}
+}
+
 // A server that crashes again and again is started less and less often.
 func TestCrashLoop(t *testing.T) {
 	sourcetest.NoLeaks(t)

@@ -19,32 +19,47 @@ type step struct {
 	next  string
 }
 
+// printed is in the output of a process that writes something else than messages.
+const printed = "printed instead of a message"
+
+const (
+	noFile   = `correct the path in "args": relative ones begin in the folder that the server starts in ("cwd")`
+	noServer = `that is no MCP server on stdio, or it needs other "args" to be one`
+)
+
 // ofReasons has what to do about the reasons that the bridge gives, and ofOutputs about what servers
 // print. The first step that fits counts.
 var (
 	ofReasons = []step{
+		{[]string{"working directory"}, `correct "cwd" in its config`},
+		{[]string{"is a directory"}, "name the program in that folder as the command"},
 		{[]string{"is not executable"}, "chmod +x the file, or name its interpreter as the command"},
 		{[]string{"interpreter named in its first line"}, "install the interpreter that the script's first line names"},
 		{[]string{"http 401", "http 403"}, `the server wants credentials: put them in "headers", as in "Authorization": "Bearer ${TOKEN}"`},
-		{[]string{"http 404", "http 405"}, "correct the path of the URL: many servers have /mcp, older ones /sse"},
+		{[]string{"<!doctype html", "http 404", "http 405"}, "correct the path of the URL: many servers have /mcp, older ones /sse"},
 		{[]string{"connection refused"}, "start that server, or correct the host and port of its URL"},
 		{[]string{"no such host", "server misbehaving"}, "correct the host name of the URL, or connect to its network"},
+		{[]string{"does not look like a tls handshake", "http response to https client"}, "write http:// instead of https:// in its URL"},
+		{[]string{"i/o timeout", "no route to host", "network is unreachable"}, "check the network, and whether a proxy or a firewall is in the way"},
 		{[]string{"x509", "certificate"}, `if the certificate is from an authority of your own, name its file as "tls": {"ca": …} in the config`},
-		{[]string{"no answer within"}, `if it is still installing, give it more time: --connect-timeout 5m, or "connectTimeout": "5m" in its config`},
-		{[]string{"working directory"}, `correct "cwd" in its config`},
+		{[]string{"no answer within"}, `if it is still installing, give it more time: --connect-timeout 5m, or "connectTimeout": "5m" in its config; else correct its "args": an MCP server answers at once`},
+		{[]string{"exit status 127"}, `a program that it starts is not installed or not in its PATH: install it, or give the server "env": {"PATH": …}`},
+		{[]string{"refused initialize"}, "that is no MCP server, or it needs other \"args\" to be one"},
 	}
 	ofOutputs = []step{
 		{[]string{"e404", "is not in this registry", "not found - get http"}, "no package has that name: correct it in \"args\""},
+		{[]string{"cannot find module '/", `cannot find module 'c:`, "can't open file", "cannot access directory"}, noFile},
+		{[]string{"cannot find module", "err_module_not_found", "modulenotfounderror", "no module named", "importerror"}, "a package that the server needs is not installed: install it where the server runs"},
 		{[]string{"eai_again", "enotfound", "etimedout", "failed to fetch", "dns error"}, "the package could not be downloaded: check the network, and the proxy variables in \"env\""},
 		{[]string{"cannot connect to the docker daemon", "docker daemon running"}, "start Docker"},
 		{[]string{"unable to find image", "pull access denied", "manifest unknown"}, "correct the name of the image in \"args\", or log in to its registry"},
-		{[]string{"cannot find module", "err_module_not_found", "modulenotfounderror", "no module named", "importerror"}, "a package that the server needs is not installed: install it where the server runs"},
-		{[]string{"unsupported engine", "ebadengine", "syntaxerror: unexpected token"}, "the server needs a newer Node.js: https://nodejs.org"},
+		{[]string{"unsupported engine", "ebadengine", "err_unknown_builtin_module", "no such built-in module", "does not provide an export", "syntaxerror: unexpected"}, "the server needs a newer Node.js: https://nodejs.org"},
+		{[]string{"requires a different python", "requires-python", "syntaxerror: invalid syntax"}, "the server needs a newer Python: https://www.python.org"},
 		{[]string{"address already in use", "eaddrinuse"}, "another program, perhaps a copy of the server, has its port: end that one"},
 		{[]string{"api key", "api_key", "apikey", "access token", "_token", "credentials", "environment variable"}, `set the variable that it asks for in "env" of its config, or in an "envFile"`},
-		{[]string{"no such file or directory", "enoent"}, "correct the path in \"args\": relative ones begin in the folder that the server starts in (\"cwd\")"},
+		{[]string{"no such file or directory", "enoent"}, noFile},
 		{[]string{"eacces", "permission denied"}, "give your user the right to read and run what it names"},
-		{[]string{"printed instead of a message"}, "that is no MCP server on stdio, or it needs other \"args\" to be one"},
+		{[]string{printed}, noServer},
 	}
 )
 
@@ -60,14 +75,20 @@ var programs = map[string]string{
 // Next says what to do about a failure, in plain words.
 func (f *Failure) Next() string {
 	program := f.Command.Program()
+	first, _, several := strings.Cut(f.Command.Path, " ")
+	missing := strings.HasPrefix(f.Reason, "command ") && (strings.Contains(f.Reason, "not found in PATH") || strings.Contains(f.Reason, "does not exist"))
 	switch {
-	case strings.Contains(f.Reason, "not found in PATH") || strings.Contains(f.Reason, "does not exist") && f.Command.Path != "":
+	case missing && several && !strings.ContainsAny(first, `/\`):
+		return `write only ` + first + ` as "command", and the rest into "args", a string for each word`
+	case missing:
 		if next := programs[program]; next != "" {
 			return next
 		}
 		return `install it, or write its full path as "command"`
 	case (program == "docker" || program == "podman") && slices.Contains(f.Command.Args, "run") && !keepsInput(f.Command.Args):
 		return program + ` run needs -i in "args": without it the server has no standard input`
+	case strings.Contains(f.Reason, "no answer within") && strings.Contains(f.Output, printed):
+		return noServer
 	}
 	if next := find(ofReasons, f.Reason); next != "" {
 		return next
