@@ -199,15 +199,22 @@ func printServers(w io.Writer, path string, list []configServer) error {
 	return output.Table(w, output.Width(w), rows)
 }
 
+// A changedServer is what became of a server of the config.
+type changedServer struct {
+	Name   string `json:"name"`
+	Action string `json:"action"` // such as "enabled", or "unchanged"
+	File   string `json:"file"`
+}
+
 func runRemove(_ context.Context, args []string, std streams) error {
-	return changeServers("remove", "Removes servers from the config, with their comments. All else stays as it is.", args, std,
+	return changeServers("remove", "removed", "Removes servers from the config, with their comments. All else stays as it is.", args, std,
 		func(text []byte, path []string, _ edit.Node) ([]byte, error) {
 			return edit.Remove(edit.JSON, text, path)
-		}, "removed %s from %s", "")
+		})
 }
 
 func runEnable(_ context.Context, args []string, std streams) error {
-	return changeServers("enable", "Turns servers of the config on.", args, std,
+	return changeServers("enable", "enabled", "Turns servers of the config on.", args, std,
 		func(text []byte, path []string, server edit.Node) (_ []byte, err error) {
 			if n, ok := server.At("enabled"); ok && string(n.Value) == "false" {
 				if text, err = edit.Set(edit.JSON, text, append(path, "enabled"), json.RawMessage("true")); err != nil {
@@ -215,11 +222,11 @@ func runEnable(_ context.Context, args []string, std streams) error {
 				}
 			}
 			return edit.Remove(edit.JSON, text, append(path, "disabled"))
-		}, "enabled %s in %s", "%s is enabled already in %s")
+		})
 }
 
 func runDisable(_ context.Context, args []string, std streams) error {
-	return changeServers("disable", "Turns servers of the config off: they stay in the config, and nothing starts them.", args, std,
+	return changeServers("disable", "disabled", "Turns servers of the config off: they stay in the config, and nothing starts them.", args, std,
 		func(text []byte, path []string, server edit.Node) ([]byte, error) {
 			if isOff(server) {
 				return text, nil
@@ -228,14 +235,15 @@ func runDisable(_ context.Context, args []string, std streams) error {
 				return edit.Set(edit.JSON, text, append(path, "enabled"), json.RawMessage("false"))
 			}
 			return edit.Set(edit.JSON, text, append(path, "disabled"), json.RawMessage("true"))
-		}, "disabled %s in %s", "%s is disabled already in %s")
+		})
 }
 
-// changeServers changes the servers that the arguments name: all of them, or none. done and already are
-// what is printed of a server that was changed, and of one that was not.
-func changeServers(command, about string, args []string, std streams, change func(text []byte, path []string, server edit.Node) ([]byte, error), done, already string) error {
+// changeServers changes the servers that the arguments name: all of them, or none. done says what was
+// done to one.
+func changeServers(command, done, about string, args []string, std streams, change func(text []byte, path []string, server edit.Node) ([]byte, error)) error {
 	f := newFlags(command, command+" NAME… [flags]", about, std)
 	given := f.configFlag("change this `FILE`")
+	asJSON := f.Bool("json", false, "print an array, an object for each server")
 	if err := f.parseOwn(args); err != nil {
 		return err
 	}
@@ -246,7 +254,7 @@ func changeServers(command, about string, args []string, std streams, change fun
 	if err != nil {
 		return err
 	}
-	var changed []bool
+	var changed []changedServer
 	err = updateConfig(path, func(text []byte) ([]byte, error) {
 		changed = nil
 		for _, name := range f.Args() {
@@ -262,7 +270,11 @@ func changeServers(command, about string, args []string, std streams, change fun
 			if err != nil {
 				return nil, usagef("%s: %v", path, err)
 			}
-			changed = append(changed, !bytes.Equal(text, out))
+			action := done
+			if bytes.Equal(text, out) {
+				action = "unchanged"
+			}
+			changed = append(changed, changedServer{name, action, path})
 			text = out
 		}
 		return text, nil
@@ -270,12 +282,18 @@ func changeServers(command, about string, args []string, std streams, change fun
 	if err != nil {
 		return err
 	}
-	for i, name := range f.Args() {
-		format := done
-		if !changed[i] {
-			format = already
+	if *asJSON {
+		return printJSON(std.out, changed)
+	}
+	for _, s := range changed {
+		switch name := terminal.Inline(s.Name); {
+		case s.Action == "unchanged":
+			fmt.Fprintf(std.out, "%s is %s already in %s\n", name, done, path)
+		case command == "remove":
+			fmt.Fprintf(std.out, "%s %s from %s\n", done, name, path)
+		default:
+			fmt.Fprintf(std.out, "%s %s in %s\n", done, name, path)
 		}
-		fmt.Fprintf(std.out, format+"\n", terminal.Inline(name), path)
 	}
 	return nil
 }
