@@ -25,18 +25,49 @@ func alone(t *testing.T) (env []string, dir string) {
 		"XDG_CACHE_HOME="+own, "XDG_CONFIG_HOME="+own, "XDG_STATE_HOME="+own), dir
 }
 
+// oddConfig has tools whose names are special to shells.
+const oddConfig = `{"mcpServers": {"lib": {"command": "fakeserver", "args": ["--tools", "find_it,a:b,sp ace,back\\slash", "--schema",
+	"{\"type\":\"object\",\"properties\":{\"mode\":{\"enum\":[\"fast\",\"slow one\"]}}}"]}}}`
+
+// A typedLine is what a person types before Tab, and what of the line the shell then has.
+type typedLine struct{ typed, completed string }
+
 // In a real bash, Tab completes commands, values behind =, which bash splits, tools and files.
 func TestBashCompletion(t *testing.T) {
-	bash, err := exec.LookPath("bash")
+	testTab(t, "source <(mcpbridge completion bash)", []typedLine{
+		{"mcpbridge vers", "mcpbridge version "},
+		{"mcpbridge tools call fi", "mcpbridge tools call find_it "},
+		{"mcpbridge convert --from 'a' --to=ge", "--to=gemini "},
+		{"mcpbridge check --config=mcpb", "--config=mcpbridge.json "},
+		{"mcpbridge lint mcpb", "lint mcpbridge.json "},
+	}, "bash", "--norc", "--noprofile", "-i")
+}
+
+// So does it in zsh, where names with characters that are special to it are quoted.
+func TestZshCompletion(t *testing.T) {
+	testTab(t, "PS1='$ '; autoload -Uz compinit; compinit -u -D; source <(mcpbridge completion zsh)", []typedLine{
+		{"mcpbridge vers", "mcpbridge version "},
+		{"mcpbridge tools call a:", "call a:b "},
+		{"mcpbridge tools call sp", `call sp\ ace `},
+		{"mcpbridge tools call 'sp", "call 'sp ace' "},
+		{"mcpbridge tools call back", `call back\\slash `},
+		{"mcpbridge tools call find_it --mode sl", `--mode slow\ one `},
+		{"mcpbridge convert --to=ge", "--to=gemini "},
+		{"mcpbridge check --config=mcpb", "--config=mcpbridge.json "},
+	}, "zsh", "-f", "-i")
+}
+
+// testTab types lines into a shell on a terminal, in a folder with oddConfig.
+func testTab(t *testing.T, setup string, lines []typedLine, shell ...string) {
+	path, err := exec.LookPath(shell[0])
 	if err != nil {
-		t.Skip("there is no bash")
+		t.Skip("there is no " + shell[0])
 	}
 	env, dir := alone(t)
-	config := `{"mcpServers": {"lib": {"command": "fakeserver", "args": ["--tools", "find_it"]}, "b": {"command": "fakeserver"}}}`
-	if err := os.WriteFile(filepath.Join(dir, "mcpbridge.json"), []byte(config), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "mcpbridge.json"), []byte(oddConfig), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(bash, "--norc", "--noprofile", "-i")
+	cmd := exec.Command(path, shell[1:]...)
 	cmd.Dir, cmd.Env = dir, env
 	screen, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 200})
 	if err != nil {
@@ -44,7 +75,7 @@ func TestBashCompletion(t *testing.T) {
 	}
 	defer screen.Close()
 	defer time.AfterFunc(patience, func() { cmd.Process.Kill() }).Stop()
-	io.WriteString(screen, "source <(mcpbridge completion bash); mcpbridge tools list; echo 're''ady'\n")
+	io.WriteString(screen, setup+"; mcpbridge tools list; echo re''ady\n")
 	var seen string
 	sees := func(text string) {
 		t.Helper()
@@ -58,20 +89,46 @@ func TestBashCompletion(t *testing.T) {
 		_, seen, _ = strings.Cut(seen, text)
 	}
 	sees("ready")
-	for _, c := range []struct{ typed, completed string }{
-		{"mcpbridge vers", "mcpbridge version "},
-		{"mcpbridge tools call li", "mcpbridge tools call lib__find_it "},
-		{"mcpbridge convert --from 'a' --to=ge", "--to=gemini "},
-		{"mcpbridge check --config=mcpb", "--config=mcpbridge.json "},
-		{"mcpbridge lint mcpb", "lint mcpbridge.json "},
-	} {
-		io.WriteString(screen, c.typed+"\t")
-		sees(c.completed)
+	for _, line := range lines {
+		io.WriteString(screen, line.typed+"\t")
+		sees(line.completed)
 		io.WriteString(screen, "\x15") // an empty line
 	}
 	io.WriteString(screen, "exit\n")
 	_, _ = io.Copy(io.Discard, screen) // Linux ends it with an error
-	_ = cmd.Wait()                     // bash exits as the last command did
+	_ = cmd.Wait()                     // a shell exits as the last command did
+}
+
+// fish tells what it would complete without a terminal.
+func TestFishCompletion(t *testing.T) {
+	fish, err := exec.LookPath("fish")
+	if err != nil {
+		t.Skip("there is no fish")
+	}
+	env, dir := alone(t)
+	if err := os.WriteFile(filepath.Join(dir, "mcpbridge.json"), []byte(oddConfig), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	script := "mcpbridge tools list >/dev/null; mcpbridge completion fish | source\n"
+	want := ""
+	for _, line := range []typedLine{
+		{"mcpbridge vers", "version"},
+		{"mcpbridge tools call a:", "a:b"},
+		{`mcpbridge tools call sp\ `, "sp ace"},
+		{`mcpbridge tools call "sp`, "sp ace"},
+		{"mcpbridge tools call back", `back\slash`},
+		{"mcpbridge tools call find_it --mode=sl", "--mode=slow one"},
+		{"mcpbridge check --config mcpb", "mcpbridge.json"},
+	} {
+		script += "complete -C '" + strings.ReplaceAll(line.typed, `\`, `\\`) + "' | cut -f1\n"
+		want += line.completed + "\n"
+	}
+	cmd := exec.Command(fish, "--no-config", "-c", script)
+	cmd.Dir, cmd.Env = dir, env
+	out, err := cmd.CombinedOutput()
+	if err != nil || string(out) != want {
+		t.Errorf("got %q (%v), want %q", out, err, want)
+	}
 }
 
 // The shells that are there can read their scripts.

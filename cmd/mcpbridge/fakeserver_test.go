@@ -50,7 +50,7 @@ func fakeServer() {
 		if *readOnly {
 			annotations = `"annotations":{"readOnlyHint":true},`
 		}
-		definitions = append(definitions, fmt.Sprintf(`{%s"description":"Does %s.","inputSchema":%s,"name":%s}`, annotations, strings.Map(printable, name), *schema, wire.AppendString(nil, name)))
+		definitions = append(definitions, fmt.Sprintf(`{%s"description":%s,"inputSchema":%s,"name":%s}`, annotations, wire.AppendString(nil, "Does "+strings.Map(printable, name)+"."), *schema, wire.AppendString(nil, name)))
 	}
 	s.Tools, s.Before, s.Take = strings.Join(definitions, ","), f.before, f.take
 	open(*tell, os.O_WRONLY)

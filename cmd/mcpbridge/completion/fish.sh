@@ -1,9 +1,10 @@
 # Completion of mcpbridge for fish:  mcpbridge completion fish | source
 function __mcpbridge_complete
     set -l given (commandline -opc)
-    set -l program $given[1]
+    set -l program (string replace -r '^~(?=/)' "$HOME" -- $given[1])
     set -e given[1]
-    set -l last (commandline -ct)
+    set -l typed (commandline -ct)
+    set -l last (string unescape -- "$typed"; or string trim -l -c "'\"" -- "$typed")
     for line in ($program __complete $given "$last" 2>/dev/null)
         switch $line
             case ':files'

@@ -7,11 +7,15 @@ _mcpbridge() {
 	given=("${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}")
 	while IFS= read -r line; do
 		case "$line" in
-		:files) _files && return ;;
-		:folders) _files -/ && return ;;
+		:files | :folders)
+			[[ "$PREFIX" == --*=* ]] && compset -P 1 '*='
+			[[ "$line" == :files ]] && _files && return
+			_files -/ && return
+			;;
 		*)
 			name="${line%%$'\t'*}"
 			about="${line#"$name"}"
+			name="${name//\\/\\\\}"
 			found+=("${name//:/\\:}${about/#$'\t'/:}")
 			;;
 		esac
