@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -52,7 +51,7 @@ func (c *argFlags) splitArgs(args []string) (own []string) {
 				i++
 				own = append(own, args[i])
 			}
-		case waiting && (!strings.HasPrefix(word, "-") || isNumber(word) || word == "-"):
+		case waiting: // -5, or text that begins with a dash
 			c.given, waiting = append(c.given, word), false
 		default:
 			own = append(own, word)
@@ -63,11 +62,6 @@ func (c *argFlags) splitArgs(args []string) (own []string) {
 }
 
 func takesValue(flag *pflag.Flag) bool { return flag.NoOptDefVal == "" }
-
-func isNumber(word string) bool {
-	_, err := strconv.ParseFloat(word, 64)
-	return err == nil
-}
 
 // flagsOf returns the flags for a schema.
 func (c *argFlags) flagsOf(schema json.RawMessage) *toolargs.Flags {
