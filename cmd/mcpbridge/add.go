@@ -151,6 +151,11 @@ func (a *addition) run(ctx context.Context) error {
 	if err := a.write(); err != nil {
 		return err
 	}
+	if len(a.vars) > 0 {
+		if warning := exposed(ctx, besideConfig(a.path)); warning != "" {
+			a.note("%s", warning)
+		}
+	}
 	if err := a.print(); err != nil {
 		return err
 	}

@@ -64,6 +64,11 @@ func runConnect(ctx context.Context, args []string, std streams) error {
 			return err
 		}
 	}
+	if (own.http || own.ws) && !e.dryRun {
+		if warning := exposed(ctx, besideConfig(cfg.Path)); warning != "" {
+			e.note(warning)
+		}
+	}
 	return e.end(append([]clientResult{}, e.results...))
 }
 

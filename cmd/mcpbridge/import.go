@@ -91,7 +91,19 @@ func (e *clientEditor) importServers(ctx context.Context, path string, from []*c
 	if err := e.write(i, path); err != nil {
 		return nil, nil, nil, err
 	}
+	if len(i.Vars) > 0 && !e.dryRun {
+		e.warnExposed(ctx, result)
+	}
 	return i, files, result, e.connectAdded(ctx, i, result)
+}
+
+// warnExposed warns of secrets that git would commit.
+func (e *clientEditor) warnExposed(ctx context.Context, result *imported) {
+	path := besideConfig(result.Config)
+	if warning := exposed(ctx, path); warning != "" {
+		e.note(warning)
+		result.Notes = append(result.Notes, importNote{File: path, Text: warning})
+	}
 }
 
 // moveServers turns off in the clients' files what the config has now.
