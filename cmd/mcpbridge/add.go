@@ -93,6 +93,8 @@ func (f *addFlags) parseAdd(args []string) error {
 		return usagef("add: expected a name for the server: mcpbridge add NAME URL, or mcpbridge add NAME -- COMMAND")
 	case !isServerName(f.name):
 		return usagef("add: the name %s: expected letters, digits and . _ - / @, at most 100", hint.Quote(f.name))
+	case isBundle(f.url), isBundle(f.from), len(words) == 1 && isBundle(words[0]):
+		return usagef(`add: a bundle is not installed: unpack it, as in: unzip NAME.mcpb -d FOLDER, and add what "mcp_config" in its manifest.json starts, as in: mcpbridge add %s -- node FOLDER/server/index.js`, f.name)
 	case len(words) > 0:
 		return usagef("add: %s is no URL (http://, https://, ws:// or wss://); a command comes after --: mcpbridge add %s -- %s", hint.Quote(words[0]), f.name, hint.Shorten(strings.Join(words, " ")))
 	case given != 1:
@@ -105,6 +107,12 @@ func (f *addFlags) parseAdd(args []string) error {
 		return usagef("add: --transport %s: expected http, sse or ws, and a URL", hint.Quote(f.transport))
 	}
 	return f.checkTimeout()
+}
+
+// isBundle reports whether a file or a URL is a desktop extension: a ZIP file with a server in it.
+func isBundle(path string) bool {
+	path = strings.ToLower(path)
+	return strings.HasSuffix(path, ".mcpb") || strings.HasSuffix(path, ".dxt")
 }
 
 func isServerName(name string) bool {
