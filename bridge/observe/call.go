@@ -2,6 +2,7 @@ package observe
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"strings"
 	"time"
@@ -89,7 +90,7 @@ func outcomeOf(reply *bridge.Reply) (Outcome, string) {
 		return OK, ""
 	case e.Raw != nil && e.Code == toolformat.Internal:
 		return ServerError, cut(e.Message, maxReason)
-	case e.Cause != nil:
+	case e.Cause != nil && e.Cause != context.Canceled: // which says nothing more
 		return Outcome(e.Code.String()), cut(e.Message+": "+e.Cause.Error(), maxReason)
 	}
 	return Outcome(e.Code.String()), cut(e.Message, maxReason)
