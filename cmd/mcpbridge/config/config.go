@@ -30,6 +30,7 @@ type Config struct {
 	Tools          []Definitions
 	APIs           []API
 	Context        map[string]ContextValue // hidden values by their lower-case names
+	Profiles       []Profile               // of several that fit a caller the first is its own
 	Providers      []Provider
 	Loop           Loop
 	Listen         string            // host:port; default 127.0.0.1:7332
@@ -80,6 +81,7 @@ type Limits struct {
 	NativeCalls       int           // concurrent calls of native tools; default 256
 	NativeQueue       int           // waiting calls of native tools; default 1,000
 	NativeResult      int           // characters of text in the result of a native tool; default 8 Mi
+	Rates             []Rate        // of the calls of each caller; nil means no limit
 }
 
 // Daemon is how the process behaves that the windows of one user share.
@@ -193,6 +195,7 @@ func (l Loader) parse(path string, data []byte, mode fs.FileMode) (*Config, erro
 	if err := d.err(); err != nil {
 		return nil, err
 	}
+	c.hideValues()
 	if len(d.variables) > 0 {
 		d.envFiles = append(d.envFiles, filepath.Join(dir, envfile.Name))
 		d.checkBeside()
@@ -259,6 +262,8 @@ func (c *Config) keys() keySet {
 		"apis":    {take: into(&c.APIs, readAPIs)},
 		"context": {take: into(&c.Context, readContext)},
 
+		"profiles": {take: into(&c.Profiles, readProfiles)},
+
 		"providers": {take: into(&c.Providers, readProviders)},
 		"loop":      {take: inside(c.Loop.keys)},
 
@@ -293,6 +298,7 @@ func (l *Limits) keys() keySet {
 		"nativeCalls":       {take: into(&l.NativeCalls, readCount)},
 		"nativeQueue":       {take: into(&l.NativeQueue, readCount)},
 		"nativeResult":      {take: into(&l.NativeResult, readCount)},
+		"rate":              {take: into(&l.Rates, readRates)},
 	}
 }
 

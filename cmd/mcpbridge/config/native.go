@@ -20,11 +20,13 @@ type Definitions struct {
 	Line   int    // of the entry
 }
 
-// ContextValue is one entry of "context": a value that no model sees or sets. One field is set.
+// ContextValue is one entry of "context": a value that no model sees or sets. One field is set; none
+// if only profiles have a value.
 type ContextValue struct {
 	Value   json.RawMessage // "config": the value
 	Env     string          // "env:NAME": the environment variable
 	Header  string          // "header:NAME": the header of each caller's request
+	Claim   string          // "claim:NAME": the claim of each caller
 	Session bool            // "session": part of the request for a WebSocket ticket
 }
 
@@ -83,7 +85,7 @@ func (d *decoder) distinct(members []node, fold func(string) string) (all []node
 }
 
 func readContextValue(d *decoder, n node) (field ContextValue) {
-	const sources = `expected "from": "config" with a "value", "env:NAME", "header:NAME" or "session"`
+	const sources = `expected "from": "config" with a "value", "env:NAME", "header:NAME", "claim:NAME" or "session"`
 	if n.value.Kind() != '{' {
 		d.errorf(n, sources)
 		return field
@@ -109,8 +111,9 @@ func readContextValue(d *decoder, n node) (field ContextValue) {
 		d.getenv(name) // as one that the file refers to
 	case source == "header" && checkHeaderName(name) == "":
 		field.Header = name
-	case source == "claim":
-		d.errorf(n, "from %s needs an authentication with claims, and this version of mcpbridge supports tokens only", hint.Quote(from))
+	case source == "claim" && name != "":
+		field.Claim = name
+		d.warnf(n.key(), noClaims)
 	case from == "session":
 		field.Session = true
 	default:
@@ -149,6 +152,29 @@ func (c *Config) HiddenHeaders() map[string]string {
 	return headers
 }
 
+// Claims returns the claims of callers that are hidden values, by the names of the values.
+func (c *Config) Claims() map[string]string {
+	claims := map[string]string{}
+	for name, field := range c.Context {
+		if field.Claim != "" {
+			claims[name] = field.Claim
+		}
+	}
+	return claims
+}
+
+// hideValues hides what profiles have a value of.
+func (c *Config) hideValues() {
+	for _, p := range c.Profiles {
+		for name := range p.Context {
+			if c.Context == nil {
+				c.Context = map[string]ContextValue{}
+			}
+			c.Context[name] = c.Context[name] // its zero value, unless it is there
+		}
+	}
+}
+
 // TicketValues returns the names of the hidden values that come with a WebSocket ticket.
 func (c *Config) TicketValues() []string {
 	var names []string
@@ -168,6 +194,9 @@ func (c *Config) SetHidden(pairs []string) {
 			c.Context = map[string]ContextValue{}
 		}
 		c.Context[strings.ToLower(name)] = ContextValue{Value: wire.AppendString(nil, value)}
+		for _, p := range c.Profiles {
+			delete(p.Context, strings.ToLower(name))
+		}
 	}
 }
 
