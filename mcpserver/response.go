@@ -67,6 +67,9 @@ func (r *response) writeJSON(w http.ResponseWriter, own *account) {
 	}
 	h := w.Header()
 	h["Content-Type"] = jsonType
+	if e := r.reply.Err; e != nil && e.After > 0 {
+		h.Set("Retry-After", strconv.Itoa(seconds(e.After)))
+	}
 	if length := len(head.B) + len(result) + len(tail); length >= small { // net/http states a smaller one
 		h["Content-Length"] = []string{strconv.Itoa(length)}
 	}
@@ -115,9 +118,16 @@ func appendError(dst, id []byte, e *toolformat.Error) []byte {
 	if e.Raw != nil {
 		return wire.AppendErrorObject(dst, id, e.Raw)
 	}
-	data := append(append([]byte(`{"code":"`), e.Code.String()...), `"}`...)
+	data := append(append([]byte(`{"code":"`), e.Code.String()...), '"')
+	if e.After > 0 {
+		data = strconv.AppendInt(append(data, `,"retryAfter":`...), int64(seconds(e.After)), 10)
+	}
+	data = append(data, '}')
 	return wire.AppendError(dst, id, errorCode(e.Code), e.Message, data)
 }
+
+// seconds returns a length of time in seconds, rounded up.
+func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }
 
 // errorCode returns the JSON-RPC code of an error.
 func errorCode(c toolformat.Code) int {

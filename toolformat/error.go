@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // A Code is the reason why a call has no result. The set is closed; each front maps it in one switch.
@@ -44,6 +45,7 @@ type Error struct {
 	Message string          // for anybody to read: lower case, names the thing and the next step
 	Raw     json.RawMessage // JSON-RPC error object of a remote server, passed on unchanged; nil for an error of the bridge
 	Cause   error           // for the log, never shown
+	After   time.Duration   // after which to try again; 0 means that it is not known
 }
 
 // Errorf returns an Error with a formatted message.

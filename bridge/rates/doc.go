@@ -1,0 +1,12 @@
+// Package rates is a wrapper that bounds how often each caller may call tools.
+//
+// A [Rate] is a token bucket for each principal, in which the calls of all tools count that match its
+// pattern: it has room for Burst calls, and every Per/Calls for one more. A call needs room in the bucket of
+// each rate that matches, and is refused with the time after which to try again. Which rates a caller has
+// depends on its profile. The operator has none.
+//
+// rates.go has the [Buckets] and their wrapper, bucket.go one of them.
+//
+// A call takes no lock. Buckets.mu is taken alone, when a session begins or ends. There are no goroutines:
+// buckets that are unused and have room again are removed when others are added.
+package rates

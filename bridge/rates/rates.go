@@ -1,0 +1,200 @@
+package rates
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// A Rate bounds the calls of the tools that match a pattern, in all.
+type Rate struct {
+	Match string // of bridge.Match
+	Calls int
+	Per   time.Duration
+	Burst int // calls that may come at once; 0 means Calls
+}
+
+// Rates are those of all callers.
+type Rates struct {
+	Common   []Rate            // of callers without a profile that has its own
+	Profiles map[string][]Rate // by profile
+}
+
+// Buckets are what the callers have used of their rates, whatever the sources that they call. The zero value
+// is ready. It may be used from many goroutines.
+type Buckets struct {
+	mu    sync.Mutex // guards what follows, and the users of buckets
+	begun time.Time  // times are counted from it
+	all   map[key]*bucket
+	most  int // buckets, before those that are not needed are removed
+}
+
+// key identifies a bucket: a rate of a principal, and of a profile if that has rates of its own.
+type key struct {
+	principal, profile string
+	rate               Rate
+}
+
+// fewest is how many buckets are kept without a look at them.
+const fewest = 1024
+
+// Wrap returns a source in front of another one that refuses calls which come too often. Without rates it
+// is the source itself.
+func (b *Buckets) Wrap(source bridge.Source, rates Rates) bridge.Source {
+	if len(rates.Common)+len(rates.Profiles) == 0 {
+		return source
+	}
+	return bridge.Wrap(source, func(below bridge.Session, caller *bridge.Caller) (bridge.Session, error) {
+		own, has := rates.Profiles[caller.Profile]
+		of := key{principal: caller.Principal.Name}
+		if has {
+			of.profile = caller.Profile
+		} else {
+			own = rates.Common
+		}
+		if len(own) == 0 || caller.Operator {
+			return below, nil
+		}
+		s := &session{Session: below, buckets: b, rates: own}
+		s.own, s.begun = b.use(of, own)
+		return s, nil
+	})
+}
+
+// use returns the buckets for rates, and when their time begins. leave must be called for them.
+func (b *Buckets) use(of key, rates []Rate) (all []*bucket, begun time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.all == nil {
+		b.all, b.begun, b.most = map[key]*bucket{}, time.Now(), fewest
+	}
+	if len(b.all) >= b.most {
+		b.clear()
+	}
+	for _, of.rate = range rates {
+		own := b.all[of]
+		if own == nil {
+			own = newBucket(of.rate)
+			b.all[of] = own
+		}
+		own.users++
+		all = append(all, own)
+	}
+	return all, b.begun
+}
+
+func newBucket(r Rate) *bucket {
+	every := r.Per / time.Duration(r.Calls)
+	return &bucket{every: every, ahead: every * time.Duration(cmp.Or(r.Burst, r.Calls)-1)}
+}
+
+// clear removes the buckets that nobody uses and that are full. b.mu is held.
+func (b *Buckets) clear() {
+	now := time.Since(b.begun)
+	for of, own := range b.all {
+		if own.users == 0 && own.full(now) {
+			delete(b.all, of)
+		}
+	}
+	b.most = max(fewest, 2*len(b.all))
+}
+
+func (b *Buckets) leave(all []*bucket) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, own := range all {
+		own.users--
+	}
+}
+
+// session is the view of a caller with rates.
+type session struct {
+	bridge.Session
+	buckets *Buckets
+	rates   []Rate
+	own     []*bucket // of rates
+	begun   time.Time
+	ended   sync.Once
+}
+
+// Do implements bridge.Session.
+func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
+	if req.Method == wire.MethodToolsCall {
+		if fault := s.take(req.Target); fault != nil {
+			return bridge.Failed(fault)
+		}
+	}
+	return s.Session.Do(ctx, req)
+}
+
+// take takes the room of a call of a tool from each of the buckets that it counts in, or from none.
+func (s *session) take(tool string) *toolformat.Error {
+	now := time.Since(s.begun)
+	var taken []*bucket
+	for i, own := range s.own {
+		if ok, _ := bridge.Match(s.rates[i].Match, tool); !ok {
+			continue
+		}
+		if wait := own.take(now); wait > 0 {
+			for _, other := range taken {
+				other.give()
+			}
+			return refused(tool, &s.rates[i], wait)
+		}
+		if len(s.own) > 1 {
+			taken = append(taken, own)
+		}
+	}
+	return nil
+}
+
+// refused is the error for a call that comes too early. A model reads it.
+func refused(tool string, r *Rate, wait time.Duration) *toolformat.Error {
+	what := "tool " + tool
+	if r.Match != tool {
+		what += " (" + r.Match + ")"
+	}
+	e := toolformat.Errorf(toolformat.Unavailable, "too many calls of %s: at most %d per %s; try again in %s", what, r.Calls, unit(r.Per), spell(wait))
+	e.After = wait
+	return e
+}
+
+// unit returns a length of time as it follows "per".
+func unit(d time.Duration) string {
+	switch d {
+	case time.Second:
+		return "second"
+	case time.Minute:
+		return "minute"
+	case time.Hour:
+		return "hour"
+	case 24 * time.Hour:
+		return "day"
+	}
+	return d.String()
+}
+
+// spell returns a length of time in words, rounded up.
+func spell(d time.Duration) string {
+	count := func(unit time.Duration) int { return int(math.Ceil(float64(d) / float64(unit))) }
+	switch {
+	case d <= 2*time.Minute:
+		return fmt.Sprintf("%d s", count(time.Second))
+	case d <= 2*time.Hour:
+		return fmt.Sprintf("%d min", count(time.Minute))
+	}
+	return fmt.Sprintf("%d h", count(time.Hour))
+}
+
+// Close implements bridge.Session.
+func (s *session) Close() error {
+	s.ended.Do(func() { s.buckets.leave(s.own) })
+	return s.Session.Close()
+}
