@@ -230,21 +230,22 @@ func (t *tickets) redeem(id string) (holder identity, ok bool) {
 }
 
 // identity is the sender of a message: the principal of its token, and the hidden values of its
-// headers. Nothing that belongs to one identity is shown to another. The zero value is an
+// headers, and the profile of its URL. Nothing that belongs to one identity is shown to another. The zero value is an
 // anonymous sender without hidden values.
 type identity struct {
 	principal bridge.Principal
 	hidden    string // a JSON object of values by their lower-case names; "" means no values
+	profile   string // that it asks for, by the URL; "" means none
 }
 
 // identityKey is the context key of an HTTP request's identity.
 type identityKey struct{}
 
 // CallerOf returns the caller that sent a request to a handler of Options.Protected: its
-// Principal and its HiddenValue.
+// Principal, its HiddenValue and the Profile that it asks for.
 func CallerOf(r *http.Request) bridge.Caller {
 	sender, _ := r.Context().Value(identityKey{}).(identity)
-	return bridge.Caller{Principal: sender.principal, HiddenValue: sender.value}
+	return bridge.Caller{Principal: sender.principal, HiddenValue: sender.value, Profile: sender.profile}
 }
 
 // value returns a hidden value by its name, as bridge.Caller.HiddenValue does.
@@ -254,9 +255,9 @@ func (id identity) value(name string) ([]byte, bool) {
 }
 
 // continues reports whether a message may belong to a session that begun opened: it has the same
-// principal, and no other hidden values. It need not repeat them.
+// principal and profile, and no other hidden values. It need not repeat them.
 func (id identity) continues(begun identity) bool {
-	if id.principal != begun.principal {
+	if id.principal != begun.principal || id.profile != begun.profile {
 		return false
 	}
 	for name, value := range wire.Members([]byte(id.hidden)) {
@@ -266,6 +267,9 @@ func (id identity) continues(begun identity) bool {
 	}
 	return true
 }
+
+// profileWildcard is the part of a pattern of http.ServeMux that names a profile.
+const profileWildcard = "profile"
 
 // identity returns the identity of a principal's request.
 func (s *Server) identity(p bridge.Principal, r *http.Request) identity {
@@ -277,10 +281,11 @@ func (s *Server) identity(p bridge.Principal, r *http.Request) identity {
 		}
 		hidden = wire.SetMember(hidden, strings.ToLower(name), wire.AppendString(nil, values[0]))
 	}
-	if len(hidden) == 2 {
-		return identity{principal: p}
+	own := identity{principal: p, profile: r.PathValue(profileWildcard)}
+	if len(hidden) > 2 {
+		own.hidden = string(hidden)
 	}
-	return identity{p, string(hidden)}
+	return own
 }
 
 // maxTicketBody bounds a request for a ticket, in bytes.

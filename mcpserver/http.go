@@ -20,16 +20,20 @@ import (
 // Handler serves every HTTP carrier: /mcp, /sse and its messages, /ws, /ws/ticket, the handlers of
 // Options.Protected, /healthz and /readyz. The root does what /mcp does, and shows a page of text to
 // a browser. Every path checks Host and Origin, and all but that page and the health checks need a
-// token.
+// token. /mcp/p/NAME, /sse/p/NAME and /ws/p/NAME are the same for a caller that asks for a profile.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/mcp", s.identified(s.serveMCP))
 	mux.HandleFunc("/{$}", pageOr(s.identified(s.serveMCP)))
+	mux.HandleFunc("/mcp/p/{profile}", s.identified(s.serveMCP))
 	mux.HandleFunc("/sse", s.identified(s.serveSSE))
-	mux.HandleFunc(ssePath, s.identified(s.serveSSEMessage))
+	mux.HandleFunc("/sse/p/{profile}", s.identified(s.serveSSE))
+	mux.HandleFunc("/sse/message", s.identified(s.serveSSEMessage))
+	mux.HandleFunc("/sse/p/{profile}/message", s.identified(s.serveSSEMessage))
 	mux.HandleFunc("POST /ws/ticket", s.identified(s.serveTicket))
 	mux.HandleFunc("OPTIONS /ws/ticket", s.identified(s.serveTicket))
 	mux.HandleFunc("/ws", s.serveWS)
+	mux.HandleFunc("/ws/p/{profile}", s.serveWS)
 	for pattern, handler := range s.opts().Protected {
 		mux.HandleFunc(pattern, s.identified(func(w http.ResponseWriter, r *http.Request, sender identity) {
 			handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), identityKey{}, sender)))
@@ -294,9 +298,6 @@ func (s *Server) namedSession(w http.ResponseWriter, r *http.Request, sender ide
 	return found
 }
 
-// ssePath is where messages of the legacy SSE transport are posted; the query names the session.
-const ssePath = "/sse/message"
-
 // serveSSE is the stream of the HTTP+SSE transport of revision 2024-11-05.
 func (s *Server) serveSSE(w http.ResponseWriter, r *http.Request, sender identity) {
 	if r.Method != http.MethodGet { // clients recognize the transport by this refusal
@@ -310,7 +311,7 @@ func (s *Server) serveSSE(w http.ResponseWriter, r *http.Request, sender identit
 		return
 	}
 	out := newEventWriter(w)
-	out.write("endpoint", "", []byte(ssePath+"?sessionId="+d.id))
+	out.write("endpoint", "", []byte(r.URL.EscapedPath()+"/message?sessionId="+d.id))
 	defer context.AfterFunc(d.ctx, d.endBox)()
 	if out.flush() == nil {
 		d.box.drain(r.Context().Done(), func(batch []*wire.Buffer) error {

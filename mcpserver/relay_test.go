@@ -162,7 +162,7 @@ func TestSlowSSEAnswers(t *testing.T) {
 		`{"jsonrpc":"2.0","method":"notifications/x"}`: http.StatusAccepted,
 		`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`:   http.StatusServiceUnavailable,
 	} {
-		r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1"+ssePath+"?sessionId="+d.id, strings.NewReader(message))
+		r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1"+"/sse/message"+"?sessionId="+d.id, strings.NewReader(message))
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
 		s.Handler().ServeHTTP(w, r)

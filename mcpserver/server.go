@@ -175,7 +175,8 @@ type Options struct {
 	ReadTimeout     time.Duration // bounds reading the body of an HTTP request; 1 min
 
 	// Protected maps patterns of http.ServeMux to handlers that Access protects as it does MCP.
-	// CallerOf tells them the caller.
+	// CallerOf tells them the caller: that asks for the profile which the wildcard {profile} of a
+	// pattern matches.
 	Protected map[string]http.Handler
 
 	// Refuse writes the answer to a request that Access does not let in, for a path whose API

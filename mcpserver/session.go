@@ -268,6 +268,7 @@ func (s *session) initialize(ctx context.Context, m *wire.Message) bridge.Reply 
 		ID:           s.id,
 		Principal:    s.sender.principal,
 		HiddenValue:  s.sender.value,
+		Profile:      s.sender.profile,
 		Info:         bytes.Clone(info),
 		Capabilities: bytes.Clone(capabilities),
 		Notify:       s.back.Notify,

@@ -17,6 +17,7 @@ type Stream struct {
 	Out io.Writer
 
 	Principal bridge.Principal // of the client
+	Profile   string           // that the client asks for; "" means none
 
 	// Repeated has the raw ids of requests that another process received, and may have carried out,
 	// before it ended. A tool is called again only if that has no further effect.
@@ -31,7 +32,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 // ServeStream serves one client until its In ends or ctx does. It closes neither stream. A Read that
 // does not return is left behind when ctx ends.
 func (s *Server) ServeStream(ctx context.Context, client *Stream) error {
-	d := s.newDuplex(identity{principal: client.Principal})
+	d := s.newDuplex(identity{principal: client.Principal, profile: client.Profile})
 	for _, id := range client.Repeated {
 		if d.repeated == nil {
 			d.repeated = map[string]bool{}

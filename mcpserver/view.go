@@ -160,6 +160,7 @@ func (p *viewPool) open(v *view) {
 		ID:           "view " + newID(),
 		Principal:    v.key.sender.principal,
 		HiddenValue:  v.key.sender.value,
+		Profile:      v.key.sender.profile,
 		Info:         []byte(v.key.client),
 		Capabilities: []byte(v.key.capabilities),
 		Modern:       true,

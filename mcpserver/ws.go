@@ -58,6 +58,7 @@ func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 func (s *Server) identifyWS(r *http.Request, offered []string) (identity, *refusal) {
 	if id := r.URL.Query().Get("ticket"); id != "" {
 		if sender, ok := s.tickets.redeem(id); ok {
+			sender.profile = r.PathValue(profileWildcard)
 			return sender, nil
 		}
 		return identity{}, &refusal{http.StatusUnauthorized, "the ticket is unknown, used or too old: get a new one with POST /ws/ticket"}

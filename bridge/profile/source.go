@@ -15,6 +15,7 @@ import (
 type Options struct {
 	Profiles []Profile         // of several that fit a caller the first is its own
 	Claims   map[string]string // hidden values that are claims of the caller: the claims, by lower-case names of the values
+	Optional bool              // a caller has a profile only if it asks for one
 	Log      *slog.Logger      // nil discards
 }
 
@@ -69,12 +70,13 @@ func (s *profiled) Open(ctx context.Context, caller *bridge.Caller) (bridge.Sess
 // choose returns the profile of a caller, nil for one without. The error tells nothing of profiles that
 // are not for the caller.
 func (s *profiled) choose(caller *bridge.Caller) (*Profile, *toolformat.Error) {
-	if caller.Profile == "" && (caller.Operator || len(s.opts.Profiles) == 0) {
+	free := caller.Operator || s.opts.Optional
+	if caller.Profile == "" && (free || len(s.opts.Profiles) == 0) {
 		return nil, nil
 	}
 	for i := range s.opts.Profiles {
 		p := &s.opts.Profiles[i]
-		if (caller.Profile == "" || p.Name == caller.Profile) && (caller.Operator || p.fits(caller)) {
+		if (caller.Profile == "" || p.Name == caller.Profile) && (free || p.fits(caller)) {
 			return p, nil
 		}
 	}

@@ -46,6 +46,7 @@ func newModelFlags(f *sourceFlags) *modelFlags {
 	f.IntVar(&m.maxTurns, "max-turns", 0, "stop after `N` turns that call tools (default 20)")
 	f.BoolVar(&m.prompted, "prompted", false, "describe the tools in the prompt of a model that cannot call tools")
 	f.addContext()
+	f.addProfile()
 	return m
 }
 
@@ -104,7 +105,7 @@ func runAsk(ctx context.Context, args []string, std streams) error {
 	options := f.options(cfg)
 	options.Log = p.log
 	conversation := providers.NewConversation(chosen).Agent(cmp.Or(f.system, cfg.Loop.System)).
-		Settings(models.Settings(chosen.Name)).Options(options).Tools(p).Caller(self()).Listen(printer.event)
+		Settings(models.Settings(chosen.Name)).Options(options).Tools(p).Caller(p.model()).Listen(printer.event)
 	if output.IsTerminal(std.in) && output.IsTerminal(std.err) {
 		asks := lineApprover(terminal.NewLines(std.in), std.err)
 		if printer.onScreen(providers.EventToolCall) {

@@ -82,7 +82,7 @@ func runChat(ctx context.Context, args []string, std streams) error {
 	}
 	c.joining = c.join(ctx, log)
 	defer c.joining.end()
-	if c.tools, err = c.Open(ctx, self()); err != nil { // the program's own session sees more tools than a model
+	if c.tools, err = c.Open(ctx, c.model()); err != nil { // the program's own session sees more tools than a model
 		return err
 	}
 	defer c.tools.Close()
@@ -180,7 +180,7 @@ func (c *chat) resume(model providers.Candidate, t *providers.Transcript) {
 	options.Policy = chatPolicy(options.Policy)
 	options.Log = c.log
 	next := providers.NewConversation(model).Settings(c.Models().Settings(model.Name)).Options(options).
-		Tools(c.program).Caller(self()).Listen(c.console.event)
+		Tools(c.program).Caller(c.model()).Listen(c.console.event)
 	if asks := c.console.asker(); asks != nil {
 		next = next.Approve(asks.approve)
 	}

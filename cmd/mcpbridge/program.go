@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,6 +51,7 @@ func newProgram(f *sourceFlags, cfg *config.Config, level string, opts stack.Opt
 	}
 	lines := output.NewQueue(stderr)
 	p := &program{cfg: cfg, caller: self(), lines: lines}
+	p.caller.Profile = f.profile
 	if p.log, p.logging = newLog(cfg.Log, level, lines); f.book != nil {
 		p.log = slog.New(f.book.Handler(p.log.Handler()))
 	}
@@ -69,7 +71,7 @@ func newProgram(f *sourceFlags, cfg *config.Config, level string, opts stack.Opt
 
 // newWaiting returns the program of a command that waits for every server and reports their states.
 func newWaiting(f *sourceFlags, cfg *config.Config, opts stack.Options, stderr io.Writer) (*program, error) {
-	opts.OneCaller, opts.WaitAll = true, true
+	opts.OneCaller, opts.WaitAll, opts.Owner = true, true, true
 	p, err := newProgram(f, cfg, "", opts, stderr)
 	if err == nil && cfg.Log.Level == "" {
 		for _, warning := range cfg.Warnings {
@@ -84,6 +86,13 @@ func self() *bridge.Caller {
 	version, _ := build()
 	info, _ := json.Marshal(map[string]string{"name": "mcpbridge", "version": version}) // cannot fail: strings
 	return &bridge.Caller{ID: "mcpbridge", Info: info}
+}
+
+// model returns the program as the caller of a model's calls.
+func (p *program) model() *bridge.Caller {
+	caller := self()
+	caller.Profile = p.caller.Profile
+	return caller
 }
 
 func (p *program) open(ctx context.Context) (err error) {
@@ -150,6 +159,7 @@ type sourceFlags struct {
 	strict   bool
 	timeout  time.Duration                // --connect-timeout; 0 leaves the config's
 	hidden   []string                     // --context of the commands that have it
+	profile  string                       // --profile of the commands that have it
 	gateway  bool                         // the command also works with a config that has only providers
 	toolless bool                         // the command also works without tools, and without a config
 	book     *logbook.Book                // keeps what is logged; may be nil
@@ -180,6 +190,26 @@ func newFlags(name, usage, about string, std streams) *sourceFlags {
 // addContext adds the flag --context, which parse applies to the config.
 func (f *sourceFlags) addContext() {
 	f.StringArrayVar(&f.hidden, "context", nil, "a hidden value, as `NAME=VALUE`; may be repeated, and overrides the config")
+}
+
+// addProfile adds the flag --profile.
+func (f *sourceFlags) addProfile() {
+	f.StringVar(&f.profile, "profile", "", "see only what this `PROFILE` of the config has")
+}
+
+// checkProfile returns an error unless a config has a profile; "" means none.
+func checkProfile(cfg *config.Config, name string) error {
+	var known []string
+	for _, p := range cfg.Profiles {
+		known = append(known, p.Name)
+	}
+	if name == "" || slices.Contains(known, name) {
+		return nil
+	}
+	if len(known) == 0 {
+		return usagef("--profile %s: there are no profiles (\"profiles\" in the config)", hint.Quote(name))
+	}
+	return usagef("--profile %s: no such profile in %s%s", hint.Quote(name), cfg.Path, hint.DidYouMean(name, known))
 }
 
 // parseOwn parses the arguments of a command that needs no source of tools.
@@ -235,10 +265,11 @@ func (f *sourceFlags) parse(args []string) (*config.Config, []string, error) {
 	}
 	f.again = func() (*config.Config, error) { return f.loadWithFlags(command) }
 	cfg, err := f.again()
-	if err == nil {
-		f.config = cfg.Path // it is loaded again from there alone
+	if err != nil {
+		return nil, nil, err
 	}
-	return cfg, words, err
+	f.config = cfg.Path // it is loaded again from there alone
+	return cfg, words, checkProfile(cfg, f.profile)
 }
 
 // checkTimeout checks --connect-timeout.

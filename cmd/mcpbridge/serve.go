@@ -97,6 +97,7 @@ func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error
 // serverOptions returns the options of a config for a server of any carrier.
 func (l *live) serverOptions(cfg *config.Config) mcpserver.Options {
 	limits := cfg.Limits
+	models := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*l.chat.Load()).ServeHTTP(w, r) })
 	return mcpserver.Options{
 		HiddenHeaders: cfg.HiddenHeaders(), TicketValues: cfg.TicketValues(),
 		Access:       mcpserver.Access{Tokens: cfg.Tokens, AllowedOrigins: cfg.AllowedOrigins, PublicHosts: cfg.PublicHosts},
@@ -104,7 +105,7 @@ func (l *live) serverOptions(cfg *config.Config) mcpserver.Options {
 		Sessions: limits.Sessions, SessionIdle: limits.SessionIdle, ResumeBytes: limits.ResumeBytes,
 		Log: l.log,
 
-		Protected: map[string]http.Handler{"/v1/": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*l.chat.Load()).ServeHTTP(w, r) })},
+		Protected: map[string]http.Handler{"/v1/": models, "/v1/p/{profile}/": models},
 		Refuse:    serve.Refuse,
 		Ready:     http.HandlerFunc(l.serveReady),
 	}

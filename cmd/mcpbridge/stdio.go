@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
@@ -18,6 +19,7 @@ func runStdio(ctx context.Context, args []string, std streams) error {
 	f := newFlags("stdio", "stdio [flags] [-- COMMAND [ARG…]]", "Serves MCP on standard input and output, for editors and desktop apps.\n"+
 		"All that one user starts with the same config share its servers, which run in a\ndaemon: the first starts it. See mcpbridge daemon --help.\n"+spoken(), std)
 	alone := f.Bool("alone", false, "start the servers of the config in this process, for this client alone")
+	f.addProfile()
 	f.prepare = func(command []string) error {
 		if *alone || f.strict || command != nil || f.upstream != "" {
 			return nil
@@ -46,7 +48,7 @@ func runStdio(ctx context.Context, args []string, std streams) error {
 	if cfg.Path != "" {
 		defer onHangup(l.apply, end)()
 	}
-	err = l.front.ServeStdio(ctx, std.in, std.out)
+	err = l.front.ServeStream(ctx, &mcpserver.Stream{In: std.in, Out: std.out, Principal: bridge.Principal{Name: local}, Profile: f.profile})
 	if ctx.Err() != nil {
 		l.log.Info("ending", "reason", context.Cause(ctx))
 	}
@@ -84,6 +86,7 @@ func (f *sourceFlags) runShim(ctx context.Context, std streams) error {
 	own := thisBinary()
 	hello := daemon.NewHello()
 	hello.Version, hello.Executable, hello.Built = own.version, own.path, own.built
+	hello.Profile = f.profile
 	join := func(ctx context.Context, hello *daemon.Hello) (*daemon.Conn, error) {
 		if own.path == "" {
 			return nil, &daemon.PlaceError{Err: errors.New("the path of this program is unknown")}

@@ -21,6 +21,7 @@ func runToolsList(ctx context.Context, args []string, std streams) error {
 	f := newFlags("tools list", "tools list [flags] [-- COMMAND [ARG…]]", "Lists the tools of all servers, under the names that clients see.", std)
 	asJSON := f.Bool("json", false, "print the definitions as a JSON array, one a line")
 	word := f.String("format", "", "print the definitions in this `FORMAT`: "+formatList()+" (mcp is what --json prints)")
+	f.addProfile()
 	var format toolformat.Format
 	f.check = func(words []string) (err error) {
 		if format, err = parseFormat("tools list", "--format", *word); err != nil {

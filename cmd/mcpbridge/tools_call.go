@@ -29,6 +29,7 @@ func runToolsCall(ctx context.Context, args []string, std streams) error {
 	c := toolCall{argFlags: newArgFlags(newFlags("tools call", "tools call NAME [--ARGUMENT VALUE]… [flags] [-- COMMAND [ARG…]]", toolsCallAbout, std))}
 	c.BoolVar(&c.json, "json", false, "print the whole MCP result")
 	c.addContext()
+	c.addProfile()
 	c.StringVar(&c.out, "out", "", "save images, audio and other binary content of the result in this `DIR`")
 	var object json.RawMessage
 	c.check = func(words []string) (err error) {

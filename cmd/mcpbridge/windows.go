@@ -64,7 +64,7 @@ func (w *windows) open(_ context.Context, hello *daemon.Hello) (daemon.Window, e
 		defer cancel()
 		w.connect(s, hello, cancel)
 		defer w.connect(s, hello, nil)
-		return s.front.ServeStream(ctx, &mcpserver.Stream{In: in, Out: out, Principal: bridge.Principal{Name: local}, Repeated: hello.Repeated})
+		return s.front.ServeStream(ctx, &mcpserver.Stream{In: in, Out: out, Principal: bridge.Principal{Name: local}, Profile: hello.Profile, Repeated: hello.Repeated})
 	}, nil
 }
 
@@ -74,6 +74,9 @@ func (w *windows) take(hello *daemon.Hello) (*shared, string, error) {
 		return config.Loader{Getenv: lookupIn(hello.Environ), Workspace: string(hello.Folder), ProviderTypes: stack.ProviderTypes()}.Load(w.config)
 	}
 	cfg, err := load()
+	if err == nil {
+		err = checkProfile(cfg, hello.Profile)
+	}
 	if err != nil {
 		return nil, "", err
 	}

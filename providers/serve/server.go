@@ -61,9 +61,13 @@ func New(o Options) *Server {
 	return &Server{opts: o, rounds: newHiddenRounds(64 << 20), admission: newAdmission(&o)}
 }
 
-// ServeHTTP answers a request for /v1/models, /v1/models/ID or /v1/chat/completions.
+// ServeHTTP answers a request for /v1/models, /v1/models/ID or /v1/chat/completions. In a pattern
+// /v1/p/{profile}/ these follow behind the name of a profile.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimSuffix(r.URL.Path, "/")
+	if behind, ok := strings.CutPrefix(path, "/v1/p/"+r.PathValue("profile")+"/"); ok {
+		path = "/v1/" + behind
+	}
 	id, isModel := strings.CutPrefix(path, "/v1/models/")
 	switch {
 	case path == "/v1/chat/completions" && r.Method == http.MethodPost:
@@ -148,11 +152,12 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	loop, err := s.opts.Toolbox.Open(ctx, &caller)
 	if err != nil {
-		fail(w, http.StatusServiceUnavailable, "server_error", "", err.Error())
+		refuseCaller(w, err)
 		return
 	}
 	defer loop.Close()
-	messages, key := s.rounds.expand(caller.Principal.Name, req.messages)
+	owner := caller.Principal.Name + "\x00" + caller.Profile
+	messages, key := s.rounds.expand(owner, req.messages)
 	out := newCompletionWriter(w, req, cancel)
 	defer out.close()
 	run, err := loop.Run(ctx, providers.Task{
@@ -168,7 +173,7 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 		))
 		return
 	}
-	out.finish(run, s.rounds.handOut(caller.Principal.Name, key, run, req.set, chosen.Provider.Format()))
+	out.finish(run, s.rounds.handOut(owner, key, run, req.set, chosen.Provider.Format()))
 }
 
 // read reads a request; nil if it was refused.
@@ -189,6 +194,18 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, v *visit) *request
 		return nil
 	}
 	return req
+}
+
+// refuseCaller answers a request of a caller to whom the tools are not open.
+func refuseCaller(w http.ResponseWriter, err error) {
+	switch toolformat.AsError(err).Code {
+	case toolformat.Denied:
+		fail(w, http.StatusForbidden, invalidRequest, "", err.Error())
+	case toolformat.NotFound:
+		fail(w, http.StatusNotFound, invalidRequest, "", err.Error())
+	default:
+		fail(w, http.StatusServiceUnavailable, "server_error", "", err.Error())
+	}
 }
 
 // refuseBusy answers a request for which there is no room.

@@ -2,7 +2,6 @@ package config
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,18 +18,15 @@ type Profile struct {
 	Principals []string            // patterns of names in "tokens"; empty means any
 	Claims     map[string][]string // patterns of the values of a caller's claims, each of which is needed
 
-	Servers     []string // patterns of servers; empty means all
-	Tools       Patterns
-	Prompts     Patterns
-	Resources   Patterns        // of URIs
+	Servers     []string        // patterns of servers; empty means all
 	Annotations map[string]bool // that its tools have
+
+	// What it has of each kind: what matches one of Include, or all if that is empty, and none of Exclude.
+	Tools, Prompts, Resources patterns
 
 	Context map[string]json.RawMessage // hidden values by their lower-case names
 	Rates   []Rate                     // in place of those of Limits; nil means that those hold
 }
-
-// Patterns choose names: those that match one of Include, or all if that is empty, and none of Exclude.
-type Patterns struct{ Include, Exclude []string }
 
 // A Rate bounds how often each caller may call the tools that match a pattern, in all.
 type Rate struct {
@@ -40,8 +36,10 @@ type Rate struct {
 	Burst int // calls at once; default: Calls
 }
 
-// NativeTools is the name of the native tools where servers are named.
-const NativeTools = "native tools"
+type patterns = struct{ Include, Exclude []string }
+
+// nativeTools is the name of the native tools where servers are named.
+const nativeTools = "native tools"
 
 func (p *Profile) keys() keySet {
 	return keySet{
@@ -74,7 +72,7 @@ func readProfiles(d *decoder, n node) ([]Profile, bool) {
 }
 
 // readPatterns reads an object of lists of patterns, or the list of those to include alone.
-func readPatterns(d *decoder, n node) (p Patterns, ok bool) {
+func readPatterns(d *decoder, n node) (p patterns, ok bool) {
 	switch n.value.Kind() {
 	case '[':
 		p.Include, ok = someOf(readGlob)(d, n)
@@ -105,10 +103,10 @@ func someOf(read reader[string]) reader[[]string] {
 // readServerGlob reads a pattern of servers, which may come later in the file.
 func readServerGlob(d *decoder, n node) (string, bool) {
 	pattern, ok := readGlob(d, n)
-	if ok && !strings.ContainsAny(pattern, `*?[\`) && pattern != NativeTools {
+	if ok && !strings.ContainsAny(pattern, `*?[\`) && pattern != nativeTools {
 		d.atEnd = append(d.atEnd, func() {
 			if !slices.Contains(d.servers, pattern) {
-				d.errorf(n, "unknown server %s%s", hint.Quote(pattern), hint.DidYouMean(pattern, append(slices.Clip(d.servers), NativeTools)))
+				d.errorf(n, "unknown server %s%s", hint.Quote(pattern), hint.DidYouMean(pattern, append(slices.Clip(d.servers), nativeTools)))
 			}
 		})
 	}
@@ -205,14 +203,4 @@ func readRate(d *decoder, n node) (r Rate, ok bool) {
 func positive(text string) (int, bool) {
 	n, err := strconv.ParseUint(text, 10, 20)
 	return int(n), err == nil && n > 0
-}
-
-// String returns the rate as a config spells it, without its pattern.
-func (r Rate) String() string {
-	for unit, per := range units {
-		if per == r.Per {
-			return fmt.Sprintf("%d/%s", r.Calls, unit)
-		}
-	}
-	return fmt.Sprintf("%d in %s", r.Calls, r.Per)
 }

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mcpbridge/mcpbridge/bridge/process"
+	"github.com/mcpbridge/mcpbridge/bridge/rates"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -25,6 +26,7 @@ type Pool struct {
 	supervisor *process.Supervisor
 	children   mcpclient.Children
 	calls      callRecord
+	buckets    rates.Buckets
 
 	mu      sync.Mutex // guards clients, and their users
 	clients map[[sha256.Size]byte]*pooled

@@ -58,6 +58,7 @@ type Options struct {
 	Version   string       // the program's version, which servers are told
 	Strict    bool         // New fails if a native tool is unusable, instead of skipping it
 	OneCaller bool         // there is one caller, so that no server is shared
+	Owner     bool         // callers are whoever has written the config: they have the profiles that they ask for
 	WaitAll   bool         // the first list waits until every server is connected or has failed
 	Once      bool         // a server that cannot be connected is not tried again
 	Dir       string       // working folder of servers without "cwd"; "" means that of the program
@@ -134,7 +135,7 @@ func build(cfg *config.Config, opts Options) (*Stack, error) {
 		ID:         s.pool.id,
 		Log:        s.log,
 	}, members...)
-	s.source = s.Calls().Wrap(s.bridge)
+	s.source = s.wrap(s.bridge, opts.Owner)
 	return s, nil
 }
 
@@ -165,8 +166,15 @@ func (s *Stack) Open(ctx context.Context, caller *bridge.Caller) (bridge.Session
 	return s.source.Open(ctx, caller)
 }
 
-// wrapServer wraps a server's client, the innermost wrapper first. A wrapper of all sources wraps
-// s.bridge in New instead.
+// wrap wraps what all sources are in, the innermost wrapper first.
+func (s *Stack) wrap(source bridge.Source, owner bool) bridge.Source {
+	source = s.rates(source)
+	source = s.profiles(source, owner)
+	source = s.Calls().Wrap(source)
+	return source
+}
+
+// wrapServer wraps a server's client, the innermost wrapper first.
 func (s *Stack) wrapServer(source bridge.Source, server *config.Server) bridge.Source {
 	source = s.guard(source, server)
 	return source

@@ -35,6 +35,7 @@ type Hello struct {
 
 	Folder   []byte   `json:"cwd,omitempty"`      // working folder of the window; it need not be UTF-8
 	Environ  [][]byte `json:"env,omitempty"`      // of the window, NAME=VALUE
+	Profile  string   `json:"profile,omitempty"`  // that the window asks for
 	Repeated []string `json:"repeated,omitempty"` // raw ids of the requests that a daemon before this one may have run
 }
 
