@@ -112,7 +112,7 @@ func (l *live) serverOptions(cfg *config.Config) mcpserver.Options {
 }
 
 // serveReady answers /readyz: 200 if every required server is up. Authenticated callers get the
-// state of each server.
+// state of each server, unless there are profiles, which may leave it out.
 func (l *live) serveReady(w http.ResponseWriter, r *http.Request) {
 	current := l.Live.Stack()
 	var report strings.Builder
@@ -129,7 +129,8 @@ func (l *live) serveReady(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
-	if tokens := current.Config().Tokens; len(tokens) > 0 && !mcpserver.Knows(tokens, r) {
+	cfg := current.Config()
+	if len(cfg.Profiles) > 0 || len(cfg.Tokens) > 0 && !mcpserver.Knows(cfg.Tokens, r) {
 		fmt.Fprintln(w, http.StatusText(status))
 		return
 	}

@@ -170,7 +170,9 @@ func (c *Config) hideValues() {
 			if c.Context == nil {
 				c.Context = map[string]ContextValue{}
 			}
-			c.Context[name] = c.Context[name] // its zero value, unless it is there
+			if _, there := c.Context[name]; !there {
+				c.Context[name] = ContextValue{}
+			}
 		}
 	}
 }

@@ -112,7 +112,7 @@ func TestConfigs(t *testing.T) {
 				continue
 			}
 			for _, m := range variable.FindAllStringSubmatch(block, -1) {
-				t.Setenv(m[1], "a-value-of-sixteen-characters")
+				t.Setenv(m[1], "the-value-of-"+m[1])
 			}
 			file := filepath.Join(t.TempDir(), "mcpbridge.json")
 			if err := os.WriteFile(file, []byte(block), 0o600); err != nil {
@@ -131,7 +131,7 @@ func TestConfigs(t *testing.T) {
 
 // isConfig reports whether an object is a config, and not one of an editor.
 func isConfig(keys map[string]any) bool {
-	for _, key := range []string{"mcpServers", "apis", "providers", "tools", "context", "loop"} {
+	for _, key := range []string{"mcpServers", "apis", "providers", "tools", "context", "loop", "profiles"} {
 		if _, ok := keys[key]; ok {
 			return true
 		}
