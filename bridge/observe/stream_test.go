@@ -164,7 +164,7 @@ func TestOutcome(t *testing.T) {
 		{result(`{"resultType":"input_required"}`), "ok", ""},
 		{bridge.Failed(toolformat.Errorf(toolformat.Denied, "no")), "denied", "no"},
 		{bridge.Failed(toolformat.Errorf(toolformat.Canceled, "canceled")), "canceled", "canceled"},
-		{bridge.Failed(toolformat.AsError(context.Canceled)), "canceled", toolformat.AsError(context.Canceled).Message},
+		{bridge.Failed(&toolformat.Error{Code: toolformat.Canceled, Message: "canceled", Cause: context.Canceled}), "canceled", "canceled"},
 		{bridge.Failed(toolformat.AsError(errors.New("the cause"))), "internal", "internal error: the cause"},
 		{bridge.Failed(bridge.RemoteError([]byte(`{"code":-32000,"message":"m","data":{"code":"timeout"}}`))), "timeout", "m"},
 		{bridge.Failed(toolformat.Errorf(toolformat.Invalid, "%s", long)), "invalid", long[:500] + "…"},
