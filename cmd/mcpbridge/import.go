@@ -45,7 +45,8 @@ type importNote struct {
 func runImport(ctx context.Context, args []string, std streams) error {
 	f := newFlags("import", "import [CLIENT…] [flags]", "Copies the servers of MCP clients into the config, of all clients unless some are named.\n"+
 		"Secrets become variables in .env beside it. Each server that is new is connected once, to say whether it\n"+
-		"works and what it offers, asks and costs. The clients keep their servers unless they are moved.\n\nClients: "+clientNames()+".", std)
+		"works and what it offers, asks and costs. Those of a project are disabled until you enable them, since others\n"+
+		"may have written them. The clients keep their servers unless they are moved.\n\nClients: "+clientNames()+".", std)
 	path := f.String("config", "", "copy into this `FILE` (default ./mcpbridge.json, then mcpbridge/mcpbridge.json in the user's config folder)")
 	move := f.Bool("move", false, "turn the servers off in the clients, so that nothing runs twice; a copy of each file is kept beside it")
 	f.onceFlag()
@@ -158,6 +159,7 @@ func (e *clientEditor) newImport(path string) (*clients.Import, error) {
 			return value, set
 		},
 		IsBridge: func(program string) bool { return isBridge(program, own, cfg) },
+		Disabled: e.project,
 	})
 	if err != nil {
 		return nil, usagef("%s: %v", path, err)

@@ -90,7 +90,16 @@ func (c *checker) awaitAsks(ctx context.Context) {
 // connectAdded connects what an import has added to the config. A server that asks its client gets a
 // process for each; one that cannot be connected is not moved out of its client.
 func (e *clientEditor) connectAdded(ctx context.Context, i *clients.Import, result *imported) error {
-	if e.dryRun || len(i.Added) == 0 {
+	switch {
+	case e.dryRun || len(i.Added) == 0:
+		return nil
+	case e.project: // their commands may be anyone's
+		names := make([]string, len(i.Added))
+		for n, a := range i.Added {
+			names[n] = a.Name
+			i.Keep(a)
+		}
+		e.note(fmt.Sprintf("disabled until you have read in %s what they run: mcpbridge enable %s", result.Config, strings.Join(names, " ")))
 		return nil
 	}
 	cfg, err := loadForClients(e.flags, result.Config)

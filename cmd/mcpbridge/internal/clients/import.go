@@ -34,6 +34,7 @@ type ImportOptions struct {
 	Text     []byte
 	Variable func(name string) (value string, ok bool) // a variable that it can use
 	IsBridge func(commandOrURL string) bool            // a program or a URL is the bridge itself
+	Disabled bool                                      // what is added does not run before it is enabled
 }
 
 // An Addition is a new entry of "mcpServers".
@@ -236,7 +237,7 @@ func (i *Import) value(s *Server, name string, perWindow bool) json.RawMessage {
 	put("include", s.Include, len(s.Include) > 0)
 	put("exclude", s.Exclude, len(s.Exclude) > 0)
 	put("sharing", "session", perWindow)
-	put("disabled", true, s.Off)
+	put("disabled", true, s.Off || i.opts.Disabled)
 	put("trust", false, true)
 	return object(m)
 }
