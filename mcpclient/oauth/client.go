@@ -1,0 +1,390 @@
+package oauth
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+)
+
+// Grant is how a token is come by.
+type Grant string
+
+// The grants. All but that of a code need no person.
+const (
+	Code              Grant = ""                                                // a person logs in
+	ClientCredentials Grant = "client_credentials"                              // the client's own
+	JWTBearer         Grant = "urn:ietf:params:oauth:grant-type:jwt-bearer"     // for an assertion (RFC 7523)
+	TokenExchange     Grant = "urn:ietf:params:oauth:grant-type:token-exchange" // for another token (RFC 8693)
+)
+
+// Config describes the access to one server.
+type Config struct {
+	Server   string         // its URL: http, https, ws or wss
+	Identity string         // whose access it is; "" is the operator's
+	Store    Store          // keeps what has been obtained
+	Roots    *x509.CertPool // trusted certificate authorities; nil means the system's
+	Command  string         // with which a person logs in, for errors
+
+	Grant          Grant
+	Issuer         string   // of the authorization server; "" means the first that the server names
+	ClientID       string   // "" means that one is obtained
+	ClientSecret   string   // "" means a public client
+	PrivateKey     string   // with which the client authenticates in place of a secret: PEM or JWK
+	ClientMetadata string   // URL of a client id metadata document, where the authorization server takes them
+	Scopes         []string // in place of those that the server lists
+	CallbackPort   int      // of http://localhost:PORT/callback; 0 means a free one
+	Assertion      string   // of JWTBearer, and the subject token of TokenExchange
+}
+
+// Client has the credentials of an identity at a server. It may be used from many goroutines.
+type Client struct {
+	cfg    Config
+	server *url.URL // http or https
+	key    string   // in the store
+	fetch  *fetcher
+
+	state      atomic.Pointer[state]     // nil before the first use
+	challenged atomic.Pointer[challenge] // by the latest refusal
+
+	mu      sync.Mutex // guards the fields below
+	renewal *renewal   // under way, or the latest
+}
+
+// state is a record as it is in use.
+type state struct {
+	*record
+	header  string
+	secrets *bridge.Secrets
+}
+
+// New returns a Client. It fails if the server can have no access tokens.
+func New(cfg Config) (*Client, error) {
+	u, err := url.Parse(cfg.Server)
+	if err != nil {
+		return nil, errors.New("its URL is not one")
+	}
+	plain := url.URL{Scheme: map[string]string{"ws": "http", "wss": "https"}[u.Scheme], Host: u.Host, Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery}
+	plain.Scheme = cmp.Or(plain.Scheme, u.Scheme)
+	if plain.Scheme != "https" && !(plain.Scheme == "http" && isLoopback(&plain)) {
+		return nil, errors.New("OAuth needs a server with https")
+	}
+	if cfg.PrivateKey != "" {
+		if _, err := parseKey(cfg.PrivateKey); err != nil {
+			return nil, err
+		}
+	}
+	c := &Client{cfg: cfg, server: &plain}
+	c.fetch = newFetcher(&c.cfg, c.server)
+	sum := sha256.Sum256([]byte(c.identifier() + "\x00" + cfg.Identity))
+	c.key = hex.EncodeToString(sum[:16])
+	return c, nil
+}
+
+// adopt makes a record the one in use.
+func (c *Client) adopt(r *record) {
+	s := &state{record: r, header: r.Token.header(), secrets: &bridge.Secrets{}}
+	for _, secret := range []string{c.cfg.ClientSecret, c.cfg.Assertion, r.Clients[r.issuer()].Secret} {
+		s.secrets.Add(secret)
+	}
+	if r.Token != nil {
+		s.secrets.Add(r.Token.Access)
+		s.secrets.Add(r.Token.Refresh)
+	}
+	c.state.Store(s)
+}
+
+// issuer returns the issuer of the token; "" without one.
+func (r *record) issuer() string {
+	if r.Token == nil {
+		return ""
+	}
+	return r.Token.Issuer
+}
+
+// current returns the state, which is read from the store at first, and again if fresh is true.
+func (c *Client) current(fresh bool) (*state, error) {
+	if s := c.state.Load(); s != nil && !fresh {
+		return s, nil
+	}
+	r, err := c.load()
+	if err != nil {
+		return nil, err
+	}
+	c.adopt(r)
+	return c.state.Load(), nil
+}
+
+func (c *Client) hide(text string) string {
+	if s := c.state.Load(); s != nil {
+		return s.secrets.Hide(text)
+	}
+	return text
+}
+
+// LoginError says that a person must log in.
+type LoginError struct {
+	Scopes  []string // that are missing; nil means that there is no usable login
+	command string
+	cause   string
+}
+
+func (e *LoginError) Error() string {
+	if e.Scopes != nil {
+		return fmt.Sprintf("%s: mcpbridge may do this after %s --scope %q", e.cause, e.command, joined(e.Scopes))
+	}
+	return fmt.Sprintf("%s: run %s", e.cause, e.command)
+}
+
+func (c *Client) loginError(cause string, scopes []string) error {
+	return &LoginError{Scopes: scopes, command: c.cfg.Command, cause: cause}
+}
+
+// Authorization returns the value of the Authorization header of a request; "" as long as the server has
+// asked for none. It renews a token that is about to expire.
+func (c *Client) Authorization(ctx context.Context) (string, error) {
+	s, err := c.current(false)
+	if err != nil {
+		return "", err
+	}
+	if s.Token == nil && c.cfg.Grant == Code || s.Token != nil && (s.Token.Renew.IsZero() || time.Now().Before(s.Token.Renew) || !c.renewable(s.record)) {
+		return s.header, nil
+	}
+	if err := c.renew(ctx, s.header, nil); err != nil {
+		if s.Token != nil && time.Now().Before(s.Token.Expiry) && !errors.As(err, new(*LoginError)) {
+			return s.header, nil
+		}
+		return "", err
+	}
+	return c.state.Load().header, nil
+}
+
+// renewable reports whether another token can be had without a person.
+func (c *Client) renewable(r *record) bool {
+	return c.cfg.Grant != Code || r.Token != nil && r.Token.Refresh != ""
+}
+
+// Refused is told of a response with the status 401 or 403 to a request with the value sent of the
+// Authorization header. It reports whether the request is to be sent again, with another one. An error
+// says what a person has to do; it is nil where the refusal has nothing to do with OAuth. The last
+// refusal of a request leads to no other value.
+func (c *Client) Refused(ctx context.Context, sent string, status int, header http.Header, last bool) (again bool, err error) {
+	ch := parseChallenge(header)
+	scope := status == http.StatusForbidden && ch.found && ch.fault == "insufficient_scope"
+	if !scope && (status != http.StatusUnauthorized || ch.other && !ch.found) {
+		return false, nil
+	}
+	c.challenged.Store(&ch)
+	s, err := c.current(true)
+	if err != nil {
+		return false, err
+	}
+	if s.header != "" && s.header != sent && !last {
+		return true, nil // another process has it
+	}
+	missing := []string(nil)
+	if scope {
+		missing = ch.scopes
+		if s.Token != nil && covers(s.Token.Requested, missing) {
+			return false, fmt.Errorf("it wants the scopes %q, which it has been asked for: this identity may not have them", c.visible(joined(missing)))
+		}
+	}
+	if !last && (c.cfg.Grant != Code || !scope && c.renewable(s.record)) {
+		if err := c.renew(ctx, s.header, missing); err != nil {
+			return false, err
+		}
+		return true, nil
+	}
+	switch {
+	case c.cfg.Grant != Code:
+		return false, fmt.Errorf("it refuses the token that %s gives: HTTP %d", s.issuer(), status)
+	case scope:
+		return false, c.loginError("it wants more scopes", missing)
+	case sent != "":
+		return false, c.loginError("its login has ended", nil)
+	case !ch.found:
+		return false, c.loginError("HTTP 401 Unauthorized: put an Authorization header into its config, or, if it uses OAuth", nil)
+	}
+	return false, c.loginError("it wants a login", nil)
+}
+
+// Challenged reports whether the server has asked for a token, or another one, since this Client was made.
+func (c *Client) Challenged() bool { return c.challenged.Load() != nil }
+
+// renewal is an attempt to get another token, which several callers wait for.
+type renewal struct {
+	done chan struct{}
+	err  error
+	used string // the header that is to be replaced
+	end  time.Time
+}
+
+const (
+	renewTime = time.Minute     // bounds a renewal
+	failTime  = 5 * time.Second // for which a failure answers further attempts
+)
+
+// renew replaces the token whose header is used, which another caller or process may have done. A
+// renewal that has begun goes on without its caller: its refresh token may be spent.
+func (c *Client) renew(ctx context.Context, used string, scopes []string) error {
+	c.mu.Lock()
+	n := c.renewal
+	running := n != nil && n.end.IsZero()
+	failed := n != nil && n.err != nil && n.used == used && time.Since(n.end) < failTime
+	if !running && !(failed && scopes == nil) {
+		n = &renewal{done: make(chan struct{}), used: used}
+		c.renewal = n
+		go func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewTime)
+			defer cancel()
+			err := c.change(ctx, func(r *record) (bool, error) { return c.replace(ctx, r, used, scopes) })
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			n.err, n.end = err, time.Now()
+			close(n.done)
+		}()
+	}
+	c.mu.Unlock()
+	select {
+	case <-n.done:
+		return n.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// replace gets another token than the one whose header is used, for a record that is locked.
+func (c *Client) replace(ctx context.Context, r *record, used string, scopes []string) (save bool, err error) {
+	if r.Token.header() != used {
+		if r.Token == nil {
+			return false, c.loginError("its login has ended", nil)
+		}
+		return false, nil
+	}
+	if c.cfg.Grant != Code {
+		r.Token, err = c.machine(ctx, r, scopes)
+		return err == nil, err
+	}
+	reg := c.registered(r)
+	next, err := c.grant(ctx, r.Token, reg, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {r.Token.Refresh}})
+	var refusal *grantError
+	switch {
+	case err == nil:
+		r.Token = next
+		return true, nil
+	case errors.As(err, &refusal) && (refusal.Code == "invalid_grant" || refusal.Code == "invalid_client" || refusal.Code == "unauthorized_client"):
+		if refusal.Code != "invalid_grant" {
+			delete(r.Clients, r.Token.Issuer)
+		}
+		r.Token = nil
+		return true, c.loginError("its login has ended", nil)
+	}
+	return false, fmt.Errorf("its token cannot be renewed: %w", err)
+}
+
+// registered returns the client id for which the token was issued.
+func (c *Client) registered(r *record) registration {
+	t := r.Token
+	switch {
+	case t.Client == c.cfg.ClientID:
+		return registration{ID: c.cfg.ClientID, Secret: c.cfg.ClientSecret, Method: c.method(&authority{AuthMethods: t.AuthMethods})}
+	case t.Client == c.cfg.ClientMetadata && c.cfg.PrivateKey != "":
+		return registration{ID: t.Client, Method: methodJWT}
+	case t.Client == c.cfg.ClientMetadata:
+		return registration{ID: t.Client, Method: methodNone}
+	}
+	return r.Clients[t.Issuer]
+}
+
+// machine gets a token without a person.
+func (c *Client) machine(ctx context.Context, r *record, scopes []string) (*token, error) {
+	found, a, err := c.discover(ctx, c.namedMetadata(r), r.issuer())
+	if err != nil {
+		return nil, err
+	}
+	reg, ok, err := c.configured(r, a)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, fmt.Errorf("oauth in its config needs a clientId for the grant %s", c.cfg.Grant)
+	}
+	wanted := union(c.wantedScopes(r, found, a), scopes)
+	form := url.Values{"grant_type": {string(c.cfg.Grant)}}
+	if len(wanted) > 0 {
+		form.Set("scope", joined(wanted))
+	}
+	switch c.cfg.Grant {
+	case JWTBearer:
+		form.Set("assertion", c.cfg.Assertion)
+	case TokenExchange:
+		form.Set("subject_token", c.cfg.Assertion)
+		form.Set("subject_token_type", "urn:ietf:params:oauth:token-type:access_token")
+		form.Set("requested_token_type", "urn:ietf:params:oauth:token-type:access_token")
+	}
+	t, err := c.grant(ctx, newToken(found, a, wanted), reg, form)
+	if err != nil {
+		return nil, fmt.Errorf("%s gives no token: %w", a.Issuer, err)
+	}
+	return t, nil
+}
+
+func newToken(r *resource, a *authority, scopes []string) *token {
+	return &token{
+		Issuer: a.Issuer, Resource: r.Resource, Requested: scopes,
+		TokenEndpoint: a.TokenEndpoint, RevocationEndpoint: a.RevocationEndpoint, AuthMethods: a.AuthMethods,
+	}
+}
+
+// namedMetadata returns where the server says that its metadata is; "" if it has not.
+func (c *Client) namedMetadata(r *record) string {
+	if ch := c.challenged.Load(); ch != nil {
+		return ch.metadata
+	}
+	return r.ResourceMetadata
+}
+
+// wantedScopes returns the scopes to ask for: those of the challenge and of the config, else those that
+// the resource lists, with what was asked for before.
+func (c *Client) wantedScopes(r *record, found *resource, a *authority) []string {
+	wanted := c.cfg.Scopes
+	if ch := c.challenged.Load(); ch != nil {
+		wanted = union(wanted, ch.scopes)
+	}
+	if len(wanted) == 0 {
+		wanted = found.Scopes
+	}
+	if r.issuer() == a.Issuer {
+		wanted = union(r.Token.Requested, wanted)
+	}
+	return wanted
+}
+
+// Status describes a login.
+type Status struct {
+	Issuer  string    `json:"issuer"`
+	Subject string    `json:"subject,omitempty"`
+	Scopes  []string  `json:"scopes,omitempty"`
+	Expiry  time.Time `json:"expiry,omitzero"` // of the access token
+	Renews  bool      `json:"renews"`          // by itself
+}
+
+// Status returns what is known of the login; nil if there is none.
+func (c *Client) Status() (*Status, error) {
+	s, err := c.current(true)
+	if err != nil || s.Token == nil {
+		return nil, err
+	}
+	t := s.Token
+	return &Status{Issuer: t.Issuer, Subject: t.Subject, Scopes: t.Granted, Expiry: t.Expiry, Renews: c.renewable(s.record)}, nil
+}

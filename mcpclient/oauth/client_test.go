@@ -1,0 +1,307 @@
+package oauth
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+)
+
+func refusal(challenge string) http.Header { return http.Header{"Www-Authenticate": {challenge}} }
+
+// TestLogin logs in, uses, renews and ends a login.
+func TestLogin(t *testing.T) {
+	f, store, ctx := newFake(t), newMemory(), t.Context()
+	c := f.client(t, store)
+	if value, err := c.Authorization(ctx); value != "" || err != nil {
+		t.Fatalf("before the login: %q, %v", value, err)
+	}
+	again, err := c.Refused(ctx, "", 401, refusal(`Bearer scope="a b"`), true)
+	if again {
+		t.Error("a request without a login is to be sent again")
+	}
+	wantError(t, err, "it wants a login: run mcpbridge login s")
+	if err := c.Login(ctx, []string{"c"}, agree(t)); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.forms[0].Get("resource"); got != f.URL+"/mcp" {
+		t.Errorf("resource is %q", got)
+	}
+	status, err := c.Status()
+	if err != nil || status == nil || !status.Renews || !slices.Equal(status.Scopes, []string{"a", "b", "c"}) {
+		t.Fatalf("status: %+v, %v", status, err)
+	}
+	if value, err := c.Authorization(ctx); value != "Bearer access-1" || err != nil {
+		t.Fatalf("after the login: %q, %v", value, err)
+	}
+	other := f.client(t, store) // as another process has it
+	if again, err := other.Refused(ctx, "Bearer access-0", 401, refusal("Bearer"), false); !again || err != nil {
+		t.Fatalf("a login of another process is not used: %v, %v", again, err)
+	}
+	if again, err := other.Refused(ctx, "Bearer access-1", 401, refusal("Bearer"), false); !again || err != nil {
+		t.Fatalf("not renewed: %v, %v", again, err)
+	}
+	if value, _ := other.Authorization(ctx); value != "Bearer access-2" || f.forms[1].Get("refresh_token") != "refresh-1" {
+		t.Errorf("renewed to %q with %v", value, f.forms[1])
+	}
+	if err := c.Logout(ctx); err != nil || len(store.all) > 0 || !slices.Contains(f.revoked, "refresh-2") || !slices.Contains(f.revoked, "access-2") {
+		t.Errorf("logout: %v; kept %d, revoked %q", err, len(store.all), f.revoked)
+	}
+}
+
+// expire makes the token of a client's record one that is to be renewed.
+func expire(t *testing.T, c *Client, at time.Time) {
+	t.Helper()
+	if err := c.change(t.Context(), func(r *record) (bool, error) {
+		r.Token.Renew, r.Token.Expiry = at, at
+		return true, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOneRenewal(t *testing.T) {
+	f, store := newFake(t), newMemory()
+	first, second := f.client(t, store), f.client(t, store)
+	if err := first.Login(t.Context(), nil, agree(t)); err != nil {
+		t.Fatal(err)
+	}
+	expire(t, first, time.Now().Add(-time.Second))
+	var all sync.WaitGroup
+	for i := range 20 {
+		c := []*Client{first, second}[i%2]
+		all.Go(func() {
+			if value, err := c.Authorization(t.Context()); value != "Bearer access-2" || err != nil {
+				t.Errorf("got %q, %v", value, err)
+			}
+		})
+	}
+	all.Wait()
+	if len(f.forms) != 2 {
+		t.Errorf("%d requests to the token endpoint, want a login and a renewal", len(f.forms))
+	}
+}
+
+func TestRenewalFails(t *testing.T) {
+	f, store := newFake(t), newMemory()
+	c := f.client(t, store)
+	if err := c.Login(t.Context(), nil, agree(t)); err != nil {
+		t.Fatal(err)
+	}
+	f.grant = func(url.Values) (int, string) { return 503, "down" }
+	expire(t, c, time.Now().Add(-time.Second))
+	_, err := c.Authorization(t.Context())
+	wantError(t, err, "its token cannot be renewed")
+	if errors.As(err, new(*LoginError)) {
+		t.Error("a person is asked for what will pass")
+	}
+	f.grant = func(form url.Values) (int, string) {
+		return 400, `{"error":"invalid_grant","error_description":"no ` + form.Get("refresh_token") + `\nhere"}`
+	}
+	c = f.client(t, store)
+	_, err = c.Authorization(t.Context())
+	wantError(t, err, "its login has ended: run mcpbridge login s")
+	if strings.Contains(err.Error(), "refresh-1") {
+		t.Errorf("a secret in an error: %v", err)
+	}
+	if status, _ := c.Status(); status != nil {
+		t.Errorf("the login is still kept: %+v", status)
+	}
+}
+
+func TestStepUp(t *testing.T) {
+	f, ctx := newFake(t), t.Context()
+	c := f.client(t, newMemory(), func(cfg *Config) { cfg.Scopes = []string{"read"} })
+	if err := c.Login(ctx, nil, agree(t)); err != nil {
+		t.Fatal(err)
+	}
+	header := refusal(`Bearer error="insufficient_scope", scope="write"`)
+	again, err := c.Refused(ctx, "Bearer access-1", 403, header, false)
+	if again {
+		t.Error("sent again without the scope")
+	}
+	wantError(t, err, `it wants more scopes: mcpbridge may do this after mcpbridge login s --scope "write"`)
+	if err := c.Login(ctx, []string{"write"}, agree(t)); err != nil {
+		t.Fatal(err)
+	}
+	if status, _ := c.Status(); !slices.Equal(status.Scopes, []string{"read", "write"}) {
+		t.Errorf("scopes %q", status.Scopes)
+	}
+	_, err = c.Refused(ctx, "Bearer access-2", 403, header, false)
+	wantError(t, err, "which it has been asked for")
+	if again, err := c.Refused(ctx, "Bearer access-2", 403, refusal(`Bearer error="other"`), false); again || err != nil {
+		t.Errorf("another refusal: %v, %v", again, err)
+	}
+	if again, err := c.Refused(ctx, "", 401, refusal(`Basic realm="x"`), false); again || err != nil {
+		t.Errorf("another scheme: %v, %v", again, err)
+	}
+}
+
+// TestRefusedLogins has what a login must not accept.
+func TestRefusedLogins(t *testing.T) {
+	for _, test := range []struct {
+		name, want string
+		change     func(*fake)
+		config     func(*Config)
+	}{
+		{name: "no PKCE", want: "does not say that it checks PKCE", change: func(f *fake) {
+			delete(f.metadata, "x")
+			f.metadata["code_challenge_methods_supported"] = []string{"plain"}
+		}},
+		{name: "another issuer in the metadata", want: "and not", change: func(f *fake) { f.metadata["issuer"] = "https://attacker.example" }},
+		{name: "another resource", want: "is for", change: func(f *fake) { f.resource["resource"] = "https://other.example/mcp" }},
+		{name: "a sibling resource", want: "is for", change: func(f *fake) { f.resource["resource"] = f.URL + "/mc" }},
+		{name: "no authorization server", want: "names no authorization server", change: func(f *fake) { f.resource["authorization_servers"] = []string{} }},
+		{name: "a script", want: "is refused: expected https", change: func(f *fake) { f.metadata["authorization_endpoint"] = "javascript:alert(1)//" }},
+		{name: "a file", want: "is not a URL", change: func(f *fake) { f.metadata["authorization_endpoint"] = "file:///etc/passwd" }},
+		{name: "a command", want: "is not a URL", change: func(f *fake) { f.metadata["authorization_endpoint"] = "$(touch /tmp/x)" }},
+		{name: "plain http", want: "is refused: expected https", change: func(f *fake) { f.metadata["token_endpoint"] = "http://example.com/token" }},
+		{name: "another issuer in the answer", want: "another authorization server", change: func(f *fake) {
+			f.redirect = func(v url.Values) { v.Set("iss", "https://attacker.example"); v.Set("error", "evil") }
+		}},
+		{name: "no issuer in the answer", want: "does not say that it is from", change: func(f *fake) { f.metadata["authorization_response_iss_parameter_supported"] = true }},
+		{name: "an issuer with a slash", want: "another authorization server", change: func(f *fake) { f.redirect = func(v url.Values) { v.Set("iss", f.URL+"/") } }},
+		{name: "a refusal", want: "refuses the login: access_denied (no way)", change: func(f *fake) {
+			f.redirect = func(v url.Values) {
+				v.Del("code")
+				v.Set("error", "access_denied")
+				v.Set("error_description", "no\nway")
+			}
+		}},
+		{name: "no registration", want: "registers no clients by itself", change: func(f *fake) { f.metadata["registration_endpoint"] = "" }},
+		{name: "another type of token", want: "expected Bearer", change: func(f *fake) {
+			f.grant = func(url.Values) (int, string) { return 200, `{"access_token":"a","token_type":"DPoP"}` }
+		}},
+		{name: "a token with a line break", want: "no usable access_token", change: func(f *fake) {
+			f.grant = func(url.Values) (int, string) { return 200, `{"access_token":"a\r\nX: y","token_type":"Bearer"}` }
+		}},
+		{name: "a client id for another server", want: "for which the client id in the config is", change: func(*fake) {}, config: func(cfg *Config) { cfg.Issuer, cfg.ClientID = "https://other.example", "id" }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f := newFake(t)
+			test.change(f)
+			c := f.client(t, newMemory())
+			if test.config != nil {
+				c = f.client(t, newMemory(), test.config)
+			}
+			wantError(t, c.Login(t.Context(), nil, agree(t)), test.want)
+			if status, _ := c.Status(); status != nil {
+				t.Errorf("logged in: %+v", status)
+			}
+			if f.metadata["authorization_endpoint"] != nil && slices.Contains(f.requests, "GET /authorize") {
+				t.Error("the browser was opened")
+			}
+		})
+	}
+}
+
+// TestMovedAuthority holds a client id to the authorization server that gave it.
+func TestMovedAuthority(t *testing.T) {
+	f, next, store := newFake(t), newFake(t), newMemory()
+	configured := func(cfg *Config) { cfg.ClientID, cfg.ClientSecret = "id", "secret" }
+	c := f.client(t, store)
+	if err := c.Login(t.Context(), nil, agree(t)); err != nil {
+		t.Fatal(err)
+	}
+	f.resource["authorization_servers"] = []string{next.URL}
+	if err := c.Login(t.Context(), nil, agree(t)); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(next.requests, "POST /register") {
+		t.Error("not registered anew")
+	}
+	f.resource["authorization_servers"] = []string{f.URL}
+	c = f.client(t, newMemory(), configured)
+	if err := c.Login(t.Context(), nil, agree(t)); err != nil {
+		t.Fatal(err)
+	}
+	f.resource["authorization_servers"] = []string{next.URL}
+	wantError(t, c.Login(t.Context(), nil, agree(t)), "and the client id in the config is for")
+}
+
+func TestPaste(t *testing.T) {
+	f := newFake(t)
+	c := f.client(t, newMemory())
+	paste, wrong := make(chan string, 3), 0
+	err := c.Login(t.Context(), nil, Prompt{
+		Paste:    paste,
+		Complain: func(error) { wrong++ },
+		Open: func(address string) error {
+			browser := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+			resp, err := browser.Get(address)
+			if err == nil {
+				resp.Body.Close()
+				paste <- "http://localhost:1/callback?code=x&state=of-another"
+				paste <- " " + resp.Header.Get("Location") + "\n"
+			}
+			return err
+		},
+	})
+	if err != nil || wrong != 1 {
+		t.Errorf("got %v and %d complaints", err, wrong)
+	}
+}
+
+// TestWithoutPerson has the grants that need none, and the ways to authenticate.
+func TestWithoutPerson(t *testing.T) {
+	_, edKey, _ := ed25519.GenerateKey(rand.Reader)
+	ecKey, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	rsaKey, _ := rsa.GenerateKey(rand.Reader, 2048)
+	for _, key := range []any{nil, edKey, ecKey, rsaKey} {
+		f := newFake(t)
+		c := f.client(t, newMemory(), func(cfg *Config) {
+			cfg.Grant, cfg.ClientID, cfg.ClientSecret, cfg.Scopes = ClientCredentials, "id", "s3cret", []string{"a"}
+			if key != nil {
+				raw, err := x509.MarshalPKCS8PrivateKey(key)
+				if err != nil {
+					t.Fatal(err)
+				}
+				cfg.PrivateKey = string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}))
+			}
+		})
+		if value, err := c.Authorization(t.Context()); value != "Bearer access-1" || err != nil {
+			t.Fatalf("%T: %q, %v", key, value, err)
+		}
+		form := f.forms[0]
+		if form.Get("scope") != "a" || form.Get("grant_type") != "client_credentials" || form.Get("resource") == "" {
+			t.Errorf("form %v", form)
+		}
+		if key == nil {
+			continue
+		}
+		parsed, err := jwt.ParseSigned(form.Get("client_assertion"), []jose.SignatureAlgorithm{jose.ES256, jose.RS256, jose.EdDSA})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var claims jwt.Claims
+		if err := parsed.Claims(key.(crypto.Signer).Public(), &claims); err != nil || claims.Subject != "id" || !slices.Equal(claims.Audience, []string{f.URL}) {
+			t.Errorf("claims %+v, %v", claims, err)
+		}
+		if again, err := c.Refused(t.Context(), "Bearer access-1", 403, refusal(`Bearer error="insufficient_scope" scope="b"`), false); !again || err != nil {
+			t.Errorf("another scope: %v, %v", again, err)
+		}
+		if got := f.forms[1].Get("scope"); got != "a b" {
+			t.Errorf("asked for %q", got)
+		}
+	}
+	f := newFake(t)
+	c := f.client(t, newMemory(), func(cfg *Config) { cfg.Grant, cfg.ClientID, cfg.Assertion = TokenExchange, "id", "subject" })
+	if _, err := c.Authorization(t.Context()); err != nil || f.forms[0].Get("subject_token") != "subject" {
+		t.Errorf("token exchange: %v, %v", f.forms, err)
+	}
+}

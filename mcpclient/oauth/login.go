@@ -1,0 +1,226 @@
+package oauth
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+)
+
+// Prompt is how a person is reached.
+type Prompt struct {
+	// Open shows a page in the browser. The URL is http or https.
+	Open func(address string) error
+
+	// Paste has what a person pasted who cannot be sent back by the browser: the address to which it
+	// was to go, or the code. A wrong one is told to Complain. Both may be nil.
+	Paste    <-chan string
+	Complain func(error)
+}
+
+// Login lets a person log in, and keeps the token. scopes are asked for beside those that the server
+// wants. ctx bounds the wait for the person. Where a token can be had without a person, it is.
+func (c *Client) Login(ctx context.Context, scopes []string, prompt Prompt) error {
+	if c.cfg.Grant != Code {
+		return c.change(ctx, func(r *record) (save bool, err error) {
+			r.Token, err = c.machine(ctx, r, scopes)
+			return err == nil, err
+		})
+	}
+	r, err := c.load()
+	if err != nil {
+		return err
+	}
+	found, a, err := c.discover(ctx, c.namedMetadata(r), r.issuer())
+	if err != nil {
+		return err
+	}
+	if a.AuthorizationEndpoint == "" {
+		return fmt.Errorf("%s has no authorization_endpoint: it lets no person log in", a.Issuer)
+	}
+	if !a.guessed && !slices.Contains(a.Challenges, "S256") {
+		return fmt.Errorf("%s does not say that it checks PKCE with S256 (code_challenge_methods_supported), without which a login is not safe", a.Issuer)
+	}
+	wanted := union(c.wantedScopes(r, found, a), scopes)
+	if slices.Contains(a.Scopes, "offline_access") {
+		wanted = union(wanted, []string{"offline_access"})
+	}
+	login := &login{Client: c, authority: a, token: newToken(found, a, wanted), verifier: rand.Text() + rand.Text(), state: rand.Text()}
+	if err := login.prepare(ctx, r); err != nil {
+		return err
+	}
+	defer login.callback.close()
+	answer, err := login.ask(ctx, prompt)
+	if err != nil {
+		return err
+	}
+	code, err := c.code(a, answer)
+	if err != nil {
+		return err
+	}
+	t, err := c.grant(ctx, login.token, login.client, url.Values{
+		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {login.callback.redirect}, "code_verifier": {login.verifier},
+	})
+	if err != nil {
+		return fmt.Errorf("%s gives no token: %w", a.Issuer, err)
+	}
+	return c.change(ctx, func(r *record) (bool, error) {
+		r.Token, r.ResourceMetadata = t, found.url
+		r.keep(a.Issuer, login.client)
+		return true, nil
+	})
+}
+
+// keep keeps a client id. Of one in the config only the authorization server is kept.
+func (r *record) keep(issuer string, reg registration) {
+	if reg.Redirect == "" {
+		reg = registration{ID: reg.ID}
+	}
+	if r.Clients == nil {
+		r.Clients = map[string]registration{}
+	}
+	r.Clients[issuer] = reg
+}
+
+// login is a login under way.
+type login struct {
+	*Client
+	authority *authority
+	client    registration
+	callback  *callback
+	token     *token // what is known of it
+	verifier  string
+	state     string
+}
+
+// prepare opens the callback, and registers the client if it has no id.
+func (l *login) prepare(ctx context.Context, r *record) (err error) {
+	a, scopes := l.authority, l.token.Requested
+	reg, ok, err := l.known(r, a, "", scopes)
+	if err != nil {
+		return err
+	}
+	port := l.cfg.CallbackPort
+	if port == 0 && ok && reg.Redirect != "" { // the port that is registered, if it is free
+		if u, err := url.Parse(reg.Redirect); err == nil {
+			port, _ = strconv.Atoi(u.Port())
+		}
+	}
+	if l.callback, err = listen(port, l.state); err != nil && l.cfg.CallbackPort == 0 {
+		l.callback, err = listen(0, l.state)
+	}
+	if err != nil {
+		return err
+	}
+	if l.client, ok, err = l.known(r, a, l.callback.redirect, scopes); err == nil && !ok {
+		l.client, err = l.register(ctx, a, l.callback.redirect, scopes)
+		if err == nil { // kept at once: the person may need several attempts
+			err = l.change(ctx, func(r *record) (bool, error) {
+				r.keep(a.Issuer, l.client)
+				return true, nil
+			})
+		}
+	}
+	if err != nil {
+		l.callback.close()
+	}
+	return err
+}
+
+// address returns the URL of the page where the person logs in.
+func (l *login) address() (string, error) {
+	u, err := l.fetch.parse("authorization_endpoint", l.authority.AuthorizationEndpoint)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(l.verifier))
+	q := u.Query()
+	for key, value := range map[string]string{
+		"response_type": "code", "client_id": l.client.ID, "redirect_uri": l.callback.redirect, "state": l.state,
+		"code_challenge": base64.RawURLEncoding.EncodeToString(sum[:]), "code_challenge_method": "S256",
+		"resource": l.token.Resource,
+	} {
+		q.Set(key, value)
+	}
+	if len(l.token.Requested) > 0 {
+		q.Set("scope", joined(l.token.Requested))
+	}
+	if slices.Contains(l.token.Requested, "offline_access") {
+		q.Set("prompt", "consent") // without which OpenID Connect grants no such access
+	}
+	u.RawQuery = q.Encode()
+	return u.String(), nil
+}
+
+// ask sends the person to the authorization server and waits for its answer.
+func (l *login) ask(ctx context.Context, prompt Prompt) (url.Values, error) {
+	address, err := l.address()
+	if err != nil {
+		return nil, err
+	}
+	if err := prompt.Open(address); err != nil {
+		return nil, err
+	}
+	paste := prompt.Paste
+	for {
+		select {
+		case answer := <-l.callback.answers:
+			return answer, nil
+		case text, ok := <-paste:
+			if !ok {
+				paste = nil
+				continue
+			}
+			answer, err := l.callback.parse(text)
+			if err == nil {
+				return answer, nil
+			}
+			prompt.Complain(err)
+		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return nil, fmt.Errorf("nobody has logged in at %s in time", l.authority.Issuer)
+			}
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// Logout removes what is kept, and asks the authorization server to forget the tokens (RFC 7009). The
+// error of the latter does not keep them.
+func (c *Client) Logout(ctx context.Context) error {
+	unlock, err := c.cfg.Store.Lock(ctx, c.key)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	r, err := c.load()
+	var revoked error
+	if err == nil && r.Token != nil && r.Token.RevocationEndpoint != "" {
+		revoked = c.revoke(ctx, r)
+	}
+	if err := c.cfg.Store.Delete(c.key); err != nil {
+		return err
+	}
+	c.adopt(&record{})
+	return revoked
+}
+
+// revoke asks the authorization server to forget the tokens of a record.
+func (c *Client) revoke(ctx context.Context, r *record) error {
+	t := r.Token
+	for hint, value := range map[string]string{"refresh_token": t.Refresh, "access_token": t.Access} {
+		if value == "" {
+			continue
+		}
+		form := url.Values{"token": {value}, "token_type_hint": {hint}}
+		if err := c.post(ctx, t.RevocationEndpoint, t.Issuer, c.registered(r), form, nil); err != nil {
+			return fmt.Errorf("%s has not revoked the token, which may stay valid until it expires: %w", t.Issuer, err)
+		}
+	}
+	return nil
+}

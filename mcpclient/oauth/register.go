@@ -1,0 +1,132 @@
+package oauth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// registration is the client's id at an authorization server.
+type registration struct {
+	ID       string    `json:"id"`
+	Secret   string    `json:"secret,omitempty"`
+	Method   string    `json:"method,omitempty"`   // how it authenticates at the token endpoint
+	Redirect string    `json:"redirect,omitempty"` // where the browser may return to, of one that was made dynamically
+	Scopes   []string  `json:"scopes,omitempty"`   // that it was registered for
+	Expiry   time.Time `json:"expiry,omitzero"`    // of the secret
+}
+
+// Ways to authenticate at the token endpoint.
+const (
+	methodBasic = "client_secret_basic"
+	methodPost  = "client_secret_post"
+	methodJWT   = "private_key_jwt"
+	methodNone  = "none"
+)
+
+// configured returns the client id in the config, if it has one. What it was first used with at an
+// authorization server stays bound to that: r.Clients tells which it was.
+func (c *Client) configured(r *record, a *authority) (registration, bool, error) {
+	if c.cfg.ClientID == "" {
+		return registration{}, false, nil
+	}
+	for issuer, used := range r.Clients {
+		if used.ID == c.cfg.ClientID && issuer != a.Issuer && c.cfg.Issuer == "" {
+			return registration{}, false, fmt.Errorf("its authorization server is %.200q now, and the client id in the config is for %q: if that is right, log out first", a.Issuer, issuer)
+		}
+	}
+	return registration{ID: c.cfg.ClientID, Secret: c.cfg.ClientSecret, Method: c.method(a)}, true, nil
+}
+
+// method returns how a client id of the config authenticates.
+func (c *Client) method(a *authority) string {
+	switch {
+	case c.cfg.PrivateKey != "":
+		return methodJWT
+	case c.cfg.ClientSecret == "":
+		return methodNone
+	}
+	return secretMethod(a.AuthMethods)
+}
+
+// secretMethod returns how a secret is sent to an authorization server that lists its methods.
+func secretMethod(methods []string) string {
+	if !slices.Contains(methods, methodBasic) && slices.Contains(methods, methodPost) {
+		return methodPost
+	}
+	return methodBasic // which each must support (RFC 6749, section 2.3.1)
+}
+
+// known returns the client id that is to be used at an authorization server without asking it: that of
+// the config, the URL of a metadata document, one that was registered before. redirect is "" if it can be
+// another.
+func (c *Client) known(r *record, a *authority, redirect string, scopes []string) (registration, bool, error) {
+	if reg, ok, err := c.configured(r, a); ok || err != nil {
+		return reg, ok, err
+	}
+	if c.cfg.ClientMetadata != "" && a.TakesDocuments {
+		method := methodNone
+		if c.cfg.PrivateKey != "" {
+			method = methodJWT
+		}
+		return registration{ID: c.cfg.ClientMetadata, Method: method}, true, nil
+	}
+	reg, ok := r.Clients[a.Issuer]
+	usable := ok && reg.Redirect != "" && (redirect == "" || reg.Redirect == redirect) && covers(reg.Scopes, scopes) &&
+		(reg.Expiry.IsZero() || time.Now().Before(reg.Expiry))
+	return reg, usable, nil
+}
+
+// register registers the client at an authorization server (RFC 7591).
+func (c *Client) register(ctx context.Context, a *authority, redirect string, scopes []string) (registration, error) {
+	if a.RegistrationEndpoint == "" {
+		return registration{}, fmt.Errorf("%s registers no clients by itself: register one there with the redirect URI %s, and put its clientId into oauth in the config, with its clientSecret if it has one, and callbackPort", a.Issuer, redirect)
+	}
+	method := methodNone
+	if len(a.AuthMethods) > 0 && !slices.Contains(a.AuthMethods, methodNone) {
+		method = secretMethod(a.AuthMethods)
+	}
+	wish := map[string]any{
+		"client_name": "mcpbridge", "application_type": "native", "redirect_uris": []string{redirect},
+		"grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"},
+		"token_endpoint_auth_method": method,
+	}
+	if len(scopes) > 0 {
+		wish["scope"] = joined(scopes)
+	}
+	body, err := json.Marshal(wish)
+	if err != nil {
+		return registration{}, err
+	}
+	var answer struct {
+		ID      string `json:"client_id"`
+		Secret  string `json:"client_secret"`
+		Method  string `json:"token_endpoint_auth_method"`
+		Expires int64  `json:"client_secret_expires_at"`
+	}
+	u, err := c.fetch.parse("registration_endpoint", a.RegistrationEndpoint)
+	if err == nil {
+		err = c.fetch.post(ctx, u, "application/json", nil, body, &answer)
+	}
+	if err == nil && answer.ID == "" {
+		err = errors.New("it has given no client_id")
+	}
+	if err != nil {
+		return registration{}, fmt.Errorf("%s refuses to register a client: %w", a.Issuer, c.explain(err))
+	}
+	reg := registration{ID: answer.ID, Secret: answer.Secret, Method: answer.Method, Redirect: redirect, Scopes: scopes}
+	switch {
+	case reg.Method != "":
+	case reg.Secret != "":
+		reg.Method = secretMethod(a.AuthMethods)
+	default:
+		reg.Method = methodNone
+	}
+	if answer.Expires > 0 {
+		reg.Expiry = time.Unix(answer.Expires, 0)
+	}
+	return reg, nil
+}

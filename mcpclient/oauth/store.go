@@ -1,0 +1,114 @@
+package oauth
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Store keeps secrets under keys, for several processes. Keys are hexadecimal.
+type Store interface {
+	Load(key string) ([]byte, error) // nil if there is none
+	Save(key string, value []byte) error
+	Delete(key string) error // no error if there is none
+
+	// Lock keeps other processes and callers from a key until unlock is called. It waits for them
+	// while ctx lasts.
+	Lock(ctx context.Context, key string) (unlock func(), err error)
+}
+
+// record is what is kept for a server and an identity.
+type record struct {
+	Server           string                  `json:"server"`
+	Identity         string                  `json:"identity,omitempty"`
+	ResourceMetadata string                  `json:"resourceMetadata,omitempty"` // its URL as the server has named it
+	Clients          map[string]registration `json:"clients,omitempty"`          // by issuer
+	Token            *token                  `json:"token,omitempty"`
+}
+
+// token is an access token with what is needed to renew it.
+type token struct {
+	Issuer    string    `json:"issuer"`
+	Client    string    `json:"client"` // its id
+	Resource  string    `json:"resource"`
+	Access    string    `json:"access"`
+	Refresh   string    `json:"refresh,omitempty"`
+	Expiry    time.Time `json:"expiry,omitzero"`
+	Renew     time.Time `json:"renew,omitzero"`      // from when on it is renewed
+	Requested []string  `json:"requested,omitempty"` // scopes
+	Granted   []string  `json:"granted,omitempty"`
+	Subject   string    `json:"subject,omitempty"` // who has logged in, if the authorization server says so
+
+	TokenEndpoint      string   `json:"tokenEndpoint"`
+	RevocationEndpoint string   `json:"revocationEndpoint,omitempty"`
+	AuthMethods        []string `json:"authMethods,omitempty"` // of the token endpoint
+}
+
+// header returns the value of the Authorization header; "" for no token.
+func (t *token) header() string {
+	if t == nil {
+		return ""
+	}
+	return "Bearer " + t.Access
+}
+
+// load reads the record of the client, an empty one if there is none.
+func (c *Client) load() (*record, error) {
+	r := &record{Server: c.cfg.Server, Identity: c.cfg.Identity}
+	raw, err := c.cfg.Store.Load(c.key)
+	if err == nil && raw != nil {
+		err = json.Unmarshal(raw, r)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the stored credentials cannot be read: %w", err)
+	}
+	return r, nil
+}
+
+// change changes the record under its lock. It is saved if f says so, also where f fails.
+func (c *Client) change(ctx context.Context, f func(*record) (save bool, err error)) error {
+	unlock, err := c.cfg.Store.Lock(ctx, c.key)
+	if err != nil {
+		return fmt.Errorf("the stored credentials are in use: %w", err)
+	}
+	defer unlock()
+	r, err := c.load()
+	if err != nil {
+		return err
+	}
+	save, err := f(r)
+	if save {
+		raw, bad := json.Marshal(r)
+		if bad == nil {
+			bad = c.cfg.Store.Save(c.key, raw)
+		}
+		if bad != nil {
+			return fmt.Errorf("the credentials cannot be stored: %w", bad)
+		}
+	}
+	if save || err == nil {
+		c.adopt(r)
+	}
+	return err
+}
+
+// union returns the scopes of several lists, each once.
+func union(lists ...[]string) []string {
+	var all []string
+	for _, scope := range slices.Concat(lists...) {
+		if !slices.Contains(all, scope) {
+			all = append(all, scope)
+		}
+	}
+	return all
+}
+
+// covers reports whether all scopes are among those of a list.
+func covers(list, scopes []string) bool {
+	return !slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(list, s) })
+}
+
+func joined(scopes []string) string { return strings.Join(scopes, " ") }
