@@ -66,6 +66,18 @@ type Config struct {
 	Headers   map[string]string // sent with every HTTP request
 	Roots     *x509.CertPool    // trusted certificate authorities of URL; nil means the system's
 
+	// Auth has the credentials for requests to URL, in place of an Authorization header; nil means
+	// that those of Headers and URL are all. Its functions may be called from many goroutines.
+	Auth interface {
+		// Authorization returns the value of the Authorization header of a request, "" for none.
+		Authorization(ctx context.Context) (string, error)
+
+		// Refused is told of a response with the status 401 or 403 to a request with the value sent.
+		// It reports whether to send the request again, with another one, which is not done after the
+		// last refusal. An error says what a person has to do; it is nil where the status says all.
+		Refused(ctx context.Context, sent string, status int, header http.Header, last bool) (again bool, err error)
+	}
+
 	Era Era // "" means auto-detected
 
 	// Untrusted means that the annotations of the server's tools decide nothing: no call is repeated
@@ -106,7 +118,7 @@ type Config struct {
 	http     *http.Transport  // the HTTP connections of all links
 	plain    *h1.Pool         // those over plain HTTP, after the handshake
 	throttle *bridge.Throttle // in front of Log, for events that a server can cause at will
-	secrets  *bridge.Secrets  // credentials of this config, which the server may repeat
+	secrets  *credentials     // of this config, which the server may repeat
 	recent   *recentSecrets   // hidden values of calls, which it may repeat too
 }
 
@@ -128,7 +140,8 @@ func (cfg *Config) setDefaults() {
 	if cfg.ClientInfo == nil {
 		cfg.ClientInfo = []byte(`{"name":"mcpbridge","version":"0"}`)
 	}
-	cfg.secrets, cfg.recent = cfg.findSecrets(), &recentSecrets{}
+	cfg.secrets, cfg.recent = &credentials{}, &recentSecrets{}
+	cfg.secrets.all.Store(&cfg.findSecrets().all)
 	log := cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)).With("server", cfg.Name)
 	cfg.Log = slog.New(hidingLog{log.Handler(), cfg.hideAll})
 }

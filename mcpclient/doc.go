@@ -21,6 +21,7 @@
 //	conn                        the life of a connection, its pending calls, what a carrier is
 //	streamable, stdio, ws       carriers
 //	http                        what carriers over HTTP share, and that of legacy SSE
+//	auth                        requests with credentials that change
 //	config, errors              what the layers share
 //	secret                      credentials of a config, and where they are hidden
 //

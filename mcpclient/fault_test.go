@@ -343,7 +343,7 @@ func TestNoStart(t *testing.T) {
 		{"no such program", mcpclient.Config{Command: []string{"/no/such/program"}}, "/no/such/program"},
 		{"a program that ends", mcpclient.Config{Command: []string{"false"}}, "exit"},
 		{"nobody there", mcpclient.Config{URL: "http://127.0.0.1:1/?secret=x"}, "cannot reach"},
-		{"wants OAuth", mcpclient.Config{URL: guarded.URL}, "it wants OAuth, which is not supported: put an Authorization header"},
+		{"wants OAuth", mcpclient.Config{URL: guarded.URL}, "it wants OAuth, for which its config needs an https url"},
 		{"wants OAuth, over WebSocket", mcpclient.Config{URL: "ws" + strings.TrimPrefix(guarded.URL, "http")}, "it wants OAuth"},
 		{"no MCP", mcpclient.Config{URL: refusing.URL, Transport: mcpclient.SSE}, "SSE"},
 	} {

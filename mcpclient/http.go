@@ -165,7 +165,7 @@ func (e *statusError) Error() string {
 	}
 	switch {
 	case e.oauth && e.code == http.StatusUnauthorized:
-		s += " (it wants OAuth, which is not supported: put an Authorization header with a token of yours into the headers in its config)"
+		s += " (it wants OAuth, for which its config needs an https url, and neither an Authorization header nor \"oauth\": false)"
 	case e.code == http.StatusUnauthorized, e.code == http.StatusForbidden:
 		s += " (check the headers in its config)"
 	}
@@ -174,6 +174,9 @@ func (e *statusError) Error() string {
 
 // unreachable wraps the error of a connection attempt, without the secrets of the URL.
 func unreachable(rawURL string, err error) error {
+	if refusal := (*authError)(nil); errors.As(err, &refusal) {
+		return refusal
+	}
 	var e *url.Error
 	if errors.As(err, &e) {
 		err = e.Err
@@ -220,9 +223,7 @@ func dialSSE(ctx context.Context, cfg *Config, r receiver) (carrier, error) {
 
 // open opens the stream and reads its first event.
 func (s *sse) open(ctx context.Context, u *url.URL) (*http.Response, *wire.EventReader, error) {
-	req := newRequest(ctx, http.MethodGet, u, s.header.Clone(), nil)
-	req.Header.Set("Accept", "text/event-stream")
-	resp, err := s.client.Do(req)
+	resp, err := s.request(ctx, http.MethodGet, u, "Accept", "text/event-stream", nil)
 	if err != nil {
 		return nil, nil, unreachable(s.cfg.URL, err)
 	}
@@ -243,6 +244,22 @@ func (s *sse) open(ctx context.Context, u *url.URL) (*http.Response, *wire.Event
 	}
 	e.Data.Free()
 	return resp, events, nil
+}
+
+// request sends a request with a header beside those of all requests.
+func (s *sse) request(ctx context.Context, method string, u *url.URL, key, value string, msg *wire.Buffer) (*http.Response, error) {
+	send := func(authorization string, msg *wire.Buffer) (*http.Response, error) {
+		req := newRequest(ctx, method, u, s.header.Clone(), msg)
+		req.Header.Set(key, value)
+		if s.cfg.Auth != nil {
+			setAuthorization(req.Header, authorization)
+		}
+		return s.client.Do(req)
+	}
+	if s.cfg.Auth == nil {
+		return send("", msg)
+	}
+	return s.cfg.authorized(ctx, msg, true, send)
 }
 
 // endpoint resolves the URL to post to. It must be of the same origin, or the configured headers
@@ -281,10 +298,11 @@ func (s *sse) receive(events *wire.EventReader, r receiver) error {
 }
 
 func (s *sse) send(ctx context.Context, msg *wire.Buffer, k *call) error {
-	req := newRequest(ctx, http.MethodPost, s.post, s.header.Clone(), msg)
-	req.Header.Set("Content-Type", "application/json")
 	k.setSent()
-	resp, err := s.client.Do(req)
+	resp, err := s.request(ctx, http.MethodPost, s.post, "Content-Type", "application/json", msg)
+	if refusal := (*authError)(nil); errors.As(err, &refusal) && k != nil {
+		return s.cfg.errorf(refusal.code, "%v", refusal)
+	}
 	if err != nil {
 		return unreachable(s.post.String(), err)
 	}

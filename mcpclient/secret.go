@@ -42,7 +42,7 @@ type secretsOf struct{ all bridge.Secrets }
 
 // findSecrets returns the credentials that a config gives its server: in headers, the URL, variables
 // and arguments.
-func (cfg *Config) findSecrets() *bridge.Secrets {
+func (cfg *Config) findSecrets() *secretsOf {
 	s := &secretsOf{}
 	for name, values := range cfg.header() {
 		if !harmlessHeader().MatchString(name) {
@@ -64,7 +64,7 @@ func (cfg *Config) findSecrets() *bridge.Secrets {
 			s.addNamed(cfg.Command[i-1], arg)
 		}
 	}
-	return &s.all
+	return s
 }
 
 // addNamed adds a value if its name or its look is that of a credential, and the credentials of a URL.
@@ -165,7 +165,7 @@ func looksRandom(value string) bool {
 
 // hide hides the credentials of the config in a text for a caller. The hidden values of other callers
 // stay there: with them a caller could find out what they are.
-func (cfg *Config) hide(text string) string { return cfg.secrets.Hide(text) }
+func (cfg *Config) hide(text string) string { return cfg.secrets.all.Load().Hide(text) }
 
 // hideAll hides credentials and hidden values in a text for the log or the operator.
 func (cfg *Config) hideAll(text string) string { return cfg.recent.hide(cfg.hide(text)) }
@@ -221,7 +221,7 @@ func (cfg *Config) snippet(b []byte) string {
 
 // remoteError returns the error object of a server, which it copies.
 func (cfg *Config) remoteError(object []byte) *toolformat.Error {
-	return bridge.RemoteError(cfg.secrets.HideJSON(object))
+	return bridge.RemoteError(cfg.secrets.all.Load().HideJSON(object))
 }
 
 // hideNotification hides credentials in the texts of a notification.
@@ -234,7 +234,7 @@ func (cfg *Config) hideNotification(m *wire.Message) {
 		if value == nil {
 			continue
 		}
-		if hidden := cfg.secrets.HideJSON(value); !bytes.Equal(hidden, value) {
+		if hidden := cfg.secrets.all.Load().HideJSON(value); !bytes.Equal(hidden, value) {
 			m.Params, _ = wire.SplitParams(wire.SetMember(m.Params.Raw, key, hidden)) // cannot fail: one value for another
 		}
 	}

@@ -29,6 +29,7 @@ type streamable struct {
 	url    atomic.Pointer[url.URL] // where the handshake was answered
 	to     receiver
 	header atomic.Pointer[http.Header] // of every request: the config's, then session and revision
+	mu     sync.Mutex                  // held while header and route are changed
 	route  atomic.Pointer[h1.Route]    // of all requests after the handshake; nil means that http.Transport sends them
 	up     atomic.Bool                 // the handshake is done
 	modern atomic.Bool                 // it was one of the modern era, which has no sessions
@@ -53,17 +54,22 @@ func dialHTTP(_ context.Context, cfg *Config, r receiver) (carrier, error) {
 	return s, nil
 }
 
-// setHeader adds a header to all further requests.
+// setHeader sets a header of all further requests; "" removes it.
 func (s *streamable) setHeader(key, value string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	h := s.header.Load().Clone()
-	h.Set(key, value)
+	if h.Set(key, value); value == "" {
+		h.Del(key)
+	}
 	s.header.Store(&h)
 	if s.route.Load() != nil {
 		s.setRoute()
 	}
 }
 
-// setRoute makes the way of the requests after the handshake, unless they go by http.Transport.
+// setRoute makes the way of the requests after the handshake, unless they go by http.Transport. s.mu
+// is held.
 func (s *streamable) setRoute() {
 	u := s.url.Load()
 	if !h1.Supported || u.Scheme != "http" || strings.ContainsFunc(u.Host, func(r rune) bool { return r > '~' }) {
@@ -76,7 +82,9 @@ func (s *streamable) setRoute() {
 
 // lends reports whether a request may lie in the memory of its caller: send does not return before it
 // has been read.
-func (s *streamable) lends() bool { return s.route.Load() != nil }
+func (s *streamable) lends() bool {
+	return s.route.Load() != nil && (s.cfg.Auth == nil || s.header.Load().Get("Authorization") == "")
+}
 
 // sessionID returns the id of the server's session, "" if it has none.
 func (s *streamable) sessionID() string { return s.header.Load().Get(mcp.HeaderSessionID) }
@@ -85,6 +93,24 @@ func (s *streamable) sessionID() string { return s.header.Load().Get(mcp.HeaderS
 // header its headers, nil for those of every request; parts are for a connection that lends. Only the
 // handshake follows redirects.
 func (s *streamable) request(ctx context.Context, method string, header http.Header, msg *wire.Buffer, parts ...[]byte) (*http.Response, error) {
+	if s.cfg.Auth == nil {
+		return s.exchange(ctx, method, header, msg, parts...)
+	}
+	return s.cfg.authorized(ctx, msg, parts == nil, func(value string, msg *wire.Buffer) (*http.Response, error) {
+		if s.header.Load().Get("Authorization") != value {
+			s.setHeader("Authorization", value)
+		}
+		own := header
+		if own != nil {
+			own = own.Clone()
+			setAuthorization(own, value)
+		}
+		return s.exchange(ctx, method, own, msg, parts...)
+	})
+}
+
+// exchange is request with the headers as they are.
+func (s *streamable) exchange(ctx context.Context, method string, header http.Header, msg *wire.Buffer, parts ...[]byte) (*http.Response, error) {
 	if route := s.route.Load(); route != nil {
 		return route.Send(ctx, method, header, msg, parts...)
 	}
@@ -132,6 +158,12 @@ func (s *streamable) send(ctx context.Context, msg *wire.Buffer, k *call) error 
 		}
 	}
 	resp, err := s.request(ctx, http.MethodPost, header, msg, parts...)
+	if refusal := (*authError)(nil); errors.As(err, &refusal) {
+		if k != nil && s.up.Load() {
+			return s.cfg.errorf(refusal.code, "%v", refusal)
+		}
+		return refusal
+	}
 	if err != nil {
 		if !outbound.NotSent(err) {
 			k.setSent()
@@ -252,7 +284,9 @@ func (s *streamable) established(revision string) {
 	}
 	s.modern.Store(modern)
 	s.up.Store(true)
+	s.mu.Lock()
 	s.setRoute()
+	s.mu.Unlock()
 	if !modern {
 		s.work.Go(s.listen)
 	}

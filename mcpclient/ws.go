@@ -42,7 +42,7 @@ func dialWS(ctx context.Context, cfg *Config, r receiver) (carrier, error) {
 	if proxy := cfg.httpProxy(); proxy != nil { // the Dialer's own CONNECT panics at a status without a text
 		d.NetDialContext, d.Proxy = outbound.Tunnel(proxy, d.NetDialContext), nil
 	}
-	conn, resp, err := d.DialContext(ctx, cfg.URL, cfg.header())
+	conn, resp, err := cfg.dialWS(ctx, &d)
 	if err != nil {
 		if resp != nil && !errors.Is(err, context.Canceled) {
 			return nil, newStatusError(resp, "the WebSocket handshake")
@@ -56,6 +56,28 @@ func dialWS(ctx context.Context, cfg *Config, r receiver) (carrier, error) {
 	w.work.Go(func() { r.lose(w.receive(cfg, r)) })
 	w.work.Go(func() { w.write(r) })
 	return w, nil
+}
+
+// dialWS does the handshake, with the credentials of Auth if there is one.
+func (cfg *Config) dialWS(ctx context.Context, d *websocket.Dialer) (conn *websocket.Conn, resp *http.Response, err error) {
+	if cfg.Auth == nil {
+		return d.DialContext(ctx, cfg.URL, cfg.header())
+	}
+	var failed error // of the handshake, where the server has answered
+	resp, err = cfg.authorized(ctx, nil, true, func(value string, _ *wire.Buffer) (*http.Response, error) {
+		header := cfg.header()
+		setAuthorization(header, value)
+		var resp *http.Response
+		conn, resp, failed = d.DialContext(ctx, cfg.URL, header)
+		if resp != nil {
+			return resp, nil
+		}
+		return nil, failed
+	})
+	if err == nil {
+		err = failed
+	}
+	return conn, resp, err
 }
 
 // httpProxy returns the HTTP proxy for a WebSocket URL; nil means none, or one of another scheme.

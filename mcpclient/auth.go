@@ -1,0 +1,80 @@
+package mcpclient
+
+import (
+	"context"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// authError is an error of Auth: the server has not carried out the request.
+type authError struct {
+	error
+	code toolformat.Code
+}
+
+func (e *authError) Unwrap() error { return e.error }
+
+// authorized sends a request with the credentials of Auth, and once more where the server refuses them
+// and Auth has others. send is given the value of the Authorization header and a message of its own.
+// One that lies in several places cannot be sent again.
+func (cfg *Config) authorized(ctx context.Context, msg *wire.Buffer, whole bool, send func(value string, msg *wire.Buffer) (*http.Response, error)) (*http.Response, error) {
+	var kept *wire.Buffer
+	defer func() { kept.Free() }()
+	for attempt := 1; ; attempt++ {
+		value, err := cfg.Auth.Authorization(ctx)
+		if err != nil {
+			msg.Free()
+			return nil, &authError{err, toolformat.Unavailable}
+		}
+		cfg.holdSecret(value)
+		last := attempt > 1 || value == "" || !whole
+		if !last && msg != nil {
+			kept = wire.NewBuffer(len(msg.B))
+			kept.B = append(kept.B, msg.B...)
+		}
+		resp, err := send(value, msg)
+		if err != nil || resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
+			return resp, err
+		}
+		again, err := cfg.Auth.Refused(ctx, value, resp.StatusCode, resp.Header, last)
+		switch {
+		case err != nil:
+			resp.Body.Close()
+			return nil, &authError{err, toolformat.Denied}
+		case !again || last:
+			return resp, nil
+		}
+		resp.Body.Close()
+		msg, kept = kept, nil
+	}
+}
+
+// setAuthorization sets or removes the Authorization header.
+func setAuthorization(h http.Header, value string) {
+	if value == "" {
+		h.Del("Authorization")
+		return
+	}
+	h.Set("Authorization", value)
+}
+
+// credentials are those of a config, with the one that Auth gave last.
+type credentials struct {
+	token atomic.Pointer[string]
+	all   atomic.Pointer[bridge.Secrets]
+}
+
+// holdSecret hides the value of an Authorization header, in place of the one before.
+func (cfg *Config) holdSecret(value string) {
+	if held := cfg.secrets.token.Load(); held == nil && value == "" || held != nil && *held == value {
+		return
+	}
+	s := cfg.findSecrets()
+	s.add(value)
+	cfg.secrets.token.Store(&value)
+	cfg.secrets.all.Store(&s.all)
+}
