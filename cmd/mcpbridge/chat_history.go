@@ -125,14 +125,23 @@ func shortID(id string) string { return id[:min(len(id), 8)] }
 
 // historyFile returns the path of the file with the conversations.
 func historyFile() (string, error) {
+	dir, err := stateFolder()
+	if err != nil {
+		return "", fmt.Errorf("no folder for the history: %w", err)
+	}
+	return filepath.Join(dir, "history.db"), nil
+}
+
+// stateFolder returns the folder for what this program keeps.
+func stateFolder() (string, error) {
 	dir := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(dir) {
 		var err error
 		if dir, err = systemState(); err != nil {
-			return "", fmt.Errorf("no folder for the history: %w", err)
+			return "", err
 		}
 	}
-	return filepath.Join(dir, "mcpbridge", "history.db"), nil
+	return filepath.Join(dir, "mcpbridge"), nil
 }
 
 // systemState returns the folder for programs' state (XDG Base Directory Specification 0.8).

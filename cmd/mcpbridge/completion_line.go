@@ -197,7 +197,7 @@ func (l *commandLineSoFar) positional(ctx context.Context, command string) []can
 		if first {
 			return candidates("install", "uninstall", "status")
 		}
-	case "remove", "enable", "disable", "logs", "restart", "stop":
+	case "remove", "enable", "disable", "login", "logout", "logs", "restart", "stop":
 		return candidates(configNames(l.config, "mcpServers", "servers")...)
 	}
 	if !first {

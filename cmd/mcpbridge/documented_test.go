@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -20,6 +21,9 @@ func TestDocumented(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS("testdata/documented")); err != nil {
 		t.Fatal(err)
 	}
+	guarded := newGuarded()
+	defer guarded.Close()
+	query := regexp.MustCompile(`\?client_id=\S+`)
 	commands := 0
 	for _, block := range strings.Split(string(page), "```console\n")[1:] {
 		block, _, _ = strings.Cut(block, "```")
@@ -28,8 +32,10 @@ func TestDocumented(t *testing.T) {
 			commands++
 			cmd := exec.Command("sh", "-c", line)
 			cmd.Dir = dir
-			cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", "XDG_CACHE_HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_STATE_HOME="+dir)
+			cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", "XDG_CACHE_HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_STATE_HOME="+dir,
+				"GUARDED="+guarded.URL, "BROWSER=fakebrowser")
 			got, _ := cmd.CombinedOutput() // some examples fail
+			got = query.ReplaceAll([]byte(strings.ReplaceAll(string(got), guarded.URL, "https://docs.example.com")), []byte("?…"))
 			if sortedLines(string(got)) != sortedLines(want) {
 				t.Errorf("%s prints\n%s\nand not\n%s", line, got, want)
 			}

@@ -83,6 +83,8 @@ func commands() []command {
 		{"connect", "connect [CLIENT…] [--dry-run] [--http | --ws] [--project]", "register the bridge in editors and desktop apps", runConnect},
 		{"disconnect", "disconnect [CLIENT…] [--dry-run]", "take the bridge out of them again", runDisconnect},
 		{"import", "import [CLIENT…] [--move] [--project] [--dry-run]", "copy the servers that they have into the config", runImport},
+		{"login", "login SERVER [--no-browser] [--scope SCOPE] [--config FILE]", "log in to a server that wants OAuth", runLogin},
+		{"logout", "logout SERVER [--config FILE]", "forget a login", runLogout},
 		{"ps", "ps [--config FILE] [--json]", "list the daemons and serves that run, with their servers", runPs},
 		{"logs", "logs [NAME] [-f] [--config FILE]", "print the log of what runs, or of one server", runLogs},
 		{"restart", "restart NAME [--config FILE]", "restart a server of what runs", runRestart},

@@ -61,6 +61,9 @@ func newProgram(f *sourceFlags, cfg *config.Config, level string, opts stack.Opt
 	}
 	opts.Log, opts.Strict = p.log, f.strict
 	opts.Version, _ = build()
+	if store, err := credentialStore(); err == nil { // else servers say that they want a login, and login why that cannot be kept
+		opts.Credentials = store
+	}
 	p.opts = opts
 	var err error
 	if p.Stack, err = stack.New(cfg, opts); err != nil {

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) {
 	flag.Set("test.parallel", "8") // scripts mostly wait; the command line may say otherwise
-	testscript.Main(m, map[string]func(){"mcpbridge": main, "fakeserver": fakeServer, "notes-server": fakeServer})
+	testscript.Main(m, map[string]func(){"mcpbridge": main, "fakeserver": fakeServer, "notes-server": fakeServer, "fakebrowser": fakeBrowser})
 }
 
 // TestScripts runs testdata/script/*.txtar: the command line as its users type it. With
@@ -37,6 +37,7 @@ func TestMain(m *testing.M) {
 //	get PATH              fetches $URL/PATH and prints the status and the body
 //	call NAME ARGS H=V…   calls a tool of serve, with HTTP headers, and prints the response
 //	api                   starts an API, $API, that keeps messages: each POST one, and GET has those of its path, the newest first. All else fails
+//	guarded               starts an MCP server that wants OAuth, at $GUARDED/mcp; fakebrowser is a browser whose user agrees
 //	signal SIGNAL         sends serve a signal, and does not wait for its end
 //	logged TEXT           waits until serve has logged a text that it had not logged at the last time
 //	end SIGNAL            ends serve with TERM or INT; it must exit with 0. stdout and stderr are its own
@@ -59,7 +60,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": cmdExits, "talk": cmdTalk, "serve": cmdServe, "get": cmdGet, "call": cmdCall, "api": cmdAPI, "signal": cmdSignal, "logged": cmdLogged, "end": cmdEnd,
+			"exits": cmdExits, "talk": cmdTalk, "serve": cmdServe, "get": cmdGet, "call": cmdCall, "api": cmdAPI, "guarded": cmdGuarded, "signal": cmdSignal, "logged": cmdLogged, "end": cmdEnd,
 		},
 	})
 }

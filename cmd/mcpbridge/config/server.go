@@ -25,6 +25,7 @@ type Server struct {
 
 	URL     string            // http, https, ws or wss
 	Headers map[string]string // sent with each request, or with the WebSocket handshake
+	OAuth   OAuth
 
 	Transport string // "stdio", "http", "sse" or "ws"; "" means the one that Command or URL implies
 	Era       string // "legacy" or "modern"; "" means auto-detected
@@ -66,7 +67,7 @@ var transports = map[string]string{
 // Notes on keys of other clients that have no effect here.
 const (
 	noApproval = "tool approval is up to your MCP client"
-	noOAuth    = `OAuth is not supported: put an Authorization header in "headers"`
+	noOAuth    = `use "oauth", or put an Authorization header in "headers"`
 	noInputs   = "input prompts are not supported: set an environment variable and use ${VAR}"
 )
 
@@ -86,6 +87,7 @@ func (s *Server) keys(envFile *string) keySet {
 		"httpUrl":   {take: into(&s.URL, readURL), only: "url", same: "url"},
 		"baseUrl":   {take: into(&s.URL, readURL), only: "url", same: "url"},
 		"headers":   {take: into(&s.Headers, readHeaders), only: "url"},
+		"oauth":     {take: into(&s.OAuth, readOAuth), only: "url"},
 
 		"type":          {take: into(&s.Transport, oneOf(transports))},
 		"transport":     {take: into(&s.Transport, oneOf(transports)), same: "type"},
@@ -124,8 +126,7 @@ func (s *Server) keys(envFile *string) keySet {
 		"requestInit":      {note: `use "headers"`},
 		"headersHelper":    {note: `use "headers"`},
 		"authProviderType": {note: noOAuth},
-		"oauth":            {note: noOAuth},
-		"auth":             {note: noOAuth},
+		"auth":             {take: into(&s.OAuth, readAuth), only: "url", same: "oauth"},
 		"scopes":           {note: noOAuth},
 		"inputs":           {note: noInputs},
 		"description":      {}, "icon": {}, "gallery": {}, "version": {}, "dev": {}, "name": {}, "iconPath": {}, "source": {}, "tags": {},

@@ -78,7 +78,7 @@ func (d *definition) key() [sha256.Size]byte {
 		identity += d.program()
 	}
 	samples, fault := c.Sampling != nil, fmt.Sprint(c.Fault)
-	c.Sampling, c.Fault, c.Roots, c.Log = nil, nil, nil, nil
+	c.Sampling, c.Fault, c.Roots, c.Log, c.Auth = nil, nil, nil, nil, nil
 	// %#v quotes strings, sorts maps and writes every field, also a new one. Of a pointer it writes the
 	// address: clients would be kept apart that could be one.
 	return sha256.Sum256(fmt.Appendf(nil, "%#v %q %t %q", c, identity, samples, fault))

@@ -26,6 +26,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
+	"github.com/mcpbridge/mcpbridge/mcpclient/oauth"
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 
@@ -39,6 +40,7 @@ type Stack struct {
 	ownPool  bool // no other Stack has it
 	clients  []*use
 	guards   []namedGuard
+	logins   map[string]*oauth.Client // by server
 	natives  *nativeLoader
 	native   *bridge.Native                      // nil without native tools
 	recorder *recorder                           // nil without functions that save conversations
@@ -63,6 +65,8 @@ type Options struct {
 	Once      bool         // a server that cannot be connected is not tried again
 	Dir       string       // working folder of servers without "cwd"; "" means that of the program
 	Pool      *Pool        // has the clients of servers; nil means a pool of its own
+
+	Credentials oauth.Store // of logins to servers; nil means that none are used
 }
 
 const (
@@ -99,7 +103,7 @@ func build(cfg *config.Config, opts Options) (*Stack, error) {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Stack{cfg: cfg, log: opts.Log, pool: opts.Pool, ownPool: opts.Pool == nil}
+	s := &Stack{cfg: cfg, log: opts.Log, pool: opts.Pool, ownPool: opts.Pool == nil, logins: map[string]*oauth.Client{}}
 	if s.ownPool {
 		s.pool = NewPool()
 	}
@@ -244,7 +248,12 @@ func (s *Stack) definition(server config.Server, opts *Options, info []byte) def
 	}
 	if server.Command == "" {
 		c.Roots = s.roots.pool
-		return definition{Config: c, identity: identity + s.roots.digest}
+		d := definition{Config: c, identity: identity + s.roots.digest}
+		if login := s.login(&server, opts.Credentials); login != nil {
+			d.Auth, d.identity = login, fmt.Sprintf("%s %#v", d.identity, server.OAuth)
+			s.logins[server.Name] = login
+		}
+		return d
 	}
 	c.Command = append([]string{server.Command}, server.Args...)
 	c.Env, c.Dir = server.Env, cmp.Or(server.Dir, opts.Dir)

@@ -1,0 +1,88 @@
+package stack
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/mcpclient/oauth"
+)
+
+// login returns the OAuth client for a server; nil if it has other credentials, or can have none.
+func (s *Stack) login(server *config.Server, store oauth.Store) *oauth.Client {
+	if store == nil || server.Fault != nil {
+		return nil
+	}
+	c, err := NewLogin(s.cfg, server, store)
+	if err != nil {
+		if (server.OAuth.ClientID + server.OAuth.ClientMetadata) != "" {
+			s.log.Warn(fmt.Sprintf("%s: oauth: %v", server.Name, err))
+		}
+		return nil
+	}
+	return c
+}
+
+// Login returns the OAuth client of a server; nil if it has none.
+func (s *Stack) Login(server string) *oauth.Client { return s.logins[server] }
+
+// NewLogin returns the OAuth client for a server of a config. The error says why it has none.
+func NewLogin(cfg *config.Config, server *config.Server, store oauth.Store) (*oauth.Client, error) {
+	o := &server.OAuth
+	switch {
+	case server.URL == "":
+		return nil, fmt.Errorf("it is a program: OAuth is for servers with a url")
+	case o.Off:
+		return nil, fmt.Errorf(`"oauth" in its config is false`)
+	case hasCredentials(server):
+		return nil, fmt.Errorf("its config has other credentials: an Authorization header, or a user in its url")
+	}
+	trusted, err := roots(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return oauth.New(oauth.Config{
+		Server: server.URL, Store: store, Roots: trusted.pool, Command: loginCommand(cfg, server),
+		Grant: oauth.Grant(o.Grant), Issuer: o.Issuer, ClientID: o.ClientID, ClientSecret: o.ClientSecret, PrivateKey: o.PrivateKey,
+		ClientMetadata: o.ClientMetadata, Scopes: o.Scopes, CallbackPort: o.CallbackPort, Assertion: o.Assertion,
+	})
+}
+
+// hasCredentials reports whether a config gives its server credentials that OAuth would replace.
+func hasCredentials(server *config.Server) bool {
+	for name := range maps.Keys(server.Headers) {
+		if strings.EqualFold(name, "Authorization") {
+			return true
+		}
+	}
+	authority, _, _ := strings.Cut(strings.TrimPrefix(server.URL[strings.Index(server.URL, ":")+1:], "//"), "/")
+	return strings.Contains(authority, "@")
+}
+
+// loginCommand returns the command with which a person logs in to a server.
+func loginCommand(cfg *config.Config, server *config.Server) string {
+	if cfg.Path == "" {
+		return "mcpbridge login --upstream " + quoted(server.URL)
+	}
+	command := "mcpbridge login " + quoted(server.Name)
+	dir, err := os.UserConfigDir()
+	if err == nil && cfg.Path == filepath.Join(dir, "mcpbridge", config.FileName) {
+		return command
+	}
+	path, err := filepath.Abs(cfg.Path)
+	if err != nil {
+		path = cfg.Path
+	}
+	return command + " --config " + quoted(path)
+}
+
+// quoted returns a word for a shell.
+func quoted(word string) string {
+	if strings.ContainsAny(word, " \t\"'\\$&|;<>()*?[]{}~`!#") {
+		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	}
+	return word
+}
