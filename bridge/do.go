@@ -163,7 +163,7 @@ func (s *session) complete(ctx context.Context, req *Request) Reply {
 // route looks a target up in the view that the caller has; a miss looks for a newer view. An only
 // member knows more than it lists.
 func (s *session) route(ctx context.Context, kind ListKind, target string) (route, *toolformat.Error) {
-	if s.open || len(s.subs) == 1 && !kinds[kind].named {
+	if s.open || len(s.subs) == 1 && !kinds[kind].named && s.selection.has[0] {
 		return route{key: target}, nil
 	}
 	if v := s.views[kind].Load(); v != nil {

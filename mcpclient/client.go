@@ -208,6 +208,9 @@ func (c *Client) key(caller *bridge.Caller, known bool) linkKey {
 		offers = string(bridge.Offers(caller.Capabilities))
 	}
 	principal, info := "principal "+caller.Principal.Name, string(c.cfg.ClientInfo)
+	if caller.Profile != "" {
+		principal = "profile " + caller.Profile + " " + principal
+	}
 	switch {
 	case c.cfg.Sharing == Session, c.cfg.Sharing == Leased && offers != nothing:
 		key.capabilities = string(addCapabilities([]byte(offers), caller.Capabilities, "extensions", "experimental"))
@@ -284,7 +287,7 @@ func (s *session) notify(method string, params []byte) {
 
 // linkKey is what callers must have in common to share a link.
 type linkKey struct {
-	owner        string // "", "principal "+name or "caller "+id
+	owner        string // "", "principal "+name, that behind "profile "+its profile, or "caller "+id
 	own          bool   // the link has one caller
 	modern       bool   // the modern era is used if the server knows it
 	capabilities string // MCP's ClientCapabilities as the server is told them

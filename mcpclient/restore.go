@@ -87,15 +87,16 @@ func (l *link) lowestLevel() wire.LogLevel {
 }
 
 // creator identifies who may reach a task: a caller, which is notified of the task's status in each of
-// its sessions; in the modern era, where callers come and go with their requests, a principal.
+// its sessions; in the modern era, where callers come and go with their requests, a principal with a profile.
 type creator struct {
 	caller    string // "caller "+id; "" in the modern era
 	principal bridge.Principal
+	profile   string // "" in the legacy era
 }
 
 func (s *session) creator() creator {
 	if s.caller.Modern {
-		return creator{principal: s.caller.Principal}
+		return creator{principal: s.caller.Principal, profile: s.caller.Profile}
 	}
 	return creator{caller: "caller " + s.caller.ID, principal: s.caller.Principal}
 }

@@ -127,7 +127,9 @@ func (h *host) http() *caller {
 	return p
 }
 
-func (h *host) sse() *caller { return h.connected(peer.DialSSE(context.Background(), h.web.URL)) }
+func (h *host) sse() *caller {
+	return h.connected(peer.DialSSE(context.Background(), h.web.URL+"/sse", nil))
+}
 
 func (h *host) ws(header http.Header) *caller { return h.dial("/ws", header) }
 

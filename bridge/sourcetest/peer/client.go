@@ -94,10 +94,10 @@ func DialWS(ctx context.Context, url string, headers http.Header) (*Client, erro
 	}, func(msg []byte) error { return conn.WriteMessage(websocket.TextMessage, msg) }, conn.Close), nil
 }
 
-// DialSSE connects to the HTTP+SSE transport of a server, until ctx ends.
-func DialSSE(ctx context.Context, base string) (*Client, error) {
+// DialSSE connects to the HTTP+SSE transport of a server at a URL, until ctx ends.
+func DialSSE(ctx context.Context, url string, headers http.Header) (*Client, error) {
 	web := &http.Client{Transport: &http.Transport{}}
-	resp, err := Do(ctx, web, http.MethodGet, base+"/sse", nil, nil)
+	resp, err := Do(ctx, web, http.MethodGet, url, nil, headers)
 	if err != nil {
 		return nil, err
 	}
@@ -107,9 +107,13 @@ func DialSSE(ctx context.Context, base string) (*Client, error) {
 		resp.Body.Close()
 		return nil, err
 	}
-	to := base + string(path)
+	to, err := resp.Request.URL.Parse(string(path))
+	if err != nil {
+		resp.Body.Close()
+		return nil, err
+	}
 	return newClient(next, func(msg []byte) error {
-		return accepted(Do(ctx, web, http.MethodPost, to, msg, nil))
+		return accepted(Do(ctx, web, http.MethodPost, to.String(), msg, headers))
 	}, func() error {
 		defer web.CloseIdleConnections()
 		return resp.Body.Close()

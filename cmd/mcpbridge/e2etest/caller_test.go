@@ -65,12 +65,16 @@ var callerCarriers = []struct {
 	{"stdio", overPipes}, {"http", overHTTP}, {"sse", overSSE}, {"ws", overWS},
 }
 
-func overPipes(_ testing.TB, f *front) *peer.Client {
+func overPipes(_ testing.TB, f *front) *peer.Client { return overPipesOf(f, &mcpserver.Stream{}) }
+
+// overPipesOf connects a client whose streams it makes.
+func overPipesOf(f *front, client *mcpserver.Stream) *peer.Client {
 	toServer, in := io.Pipe()
 	out, fromServer := io.Pipe()
 	served := make(chan struct{})
 	go func() {
-		f.ServeStdio(context.Background(), toServer, fromServer)
+		client.In, client.Out = toServer, fromServer
+		f.ServeStream(context.Background(), client)
 		fromServer.Close()
 		close(served)
 	}()
@@ -82,7 +86,7 @@ func overPipes(_ testing.TB, f *front) *peer.Client {
 }
 
 func overSSE(t testing.TB, f *front) *peer.Client {
-	return must(t)(peer.DialSSE(context.Background(), f.web.URL))
+	return must(t)(peer.DialSSE(context.Background(), f.web.URL+"/sse", nil))
 }
 
 func overWS(t testing.TB, f *front) *peer.Client { return connectWS(nil)(t, f) }

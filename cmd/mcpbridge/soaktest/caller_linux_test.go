@@ -35,7 +35,7 @@ func dial(ctx context.Context, kind string, target []string) (*caller, error) {
 	case "ws":
 		c.Client, err = peer.DialWS(ctx, target[0]+"/ws", nil)
 	case "sse":
-		c.Client, err = peer.DialSSE(ctx, target[0])
+		c.Client, err = peer.DialSSE(ctx, target[0]+"/sse", nil)
 	case "http":
 		c.Client = peer.HTTP(ctx, target[0]+"/mcp", nil)
 	default:
