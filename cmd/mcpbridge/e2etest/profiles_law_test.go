@@ -94,9 +94,8 @@ func (s *lawSession) watched(c *peer.Client) *peer.Client {
 }
 
 func (s *lawSession) look(raw []byte) {
-	id := string(wire.Lookup(raw, "id"))
 	s.mu.Lock()
-	about := s.about[id]
+	about := s.about[string(wire.Lookup(raw, "id"))]
 	s.mu.Unlock()
 	for _, token := range lawToken().FindAllString(string(raw), -1) {
 		named := token == about && wire.Lookup(raw, "error") != nil

@@ -340,3 +340,35 @@ func TestFolder(t *testing.T) {
 		t.Error("a link was taken for a folder")
 	}
 }
+
+// A daemon that is older than profiles would let a window see all.
+func TestProfile(t *testing.T) {
+	place := newPlace(t)
+	ln, release, err := place.Listen(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	defer ln.Close()
+	go func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			io.WriteString(conn, `{"mcpbridge":1,"version":"0.9","pid":7}`+"\n")
+			io.Copy(io.Discard, conn)
+			conn.Close()
+		}
+	}()
+	var refused *RefusedError
+	if _, err := Dial(t.Context(), place, &Hello{Profile: "some"}); !errors.As(err, &refused) ||
+		refused.Reason != "the daemon (mcpbridge 0.9, pid 7) is older than profiles: end it with mcpbridge stop" {
+		t.Errorf("an older daemon: %v", err)
+	}
+	conn, err := Dial(t.Context(), place, &Hello{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+}

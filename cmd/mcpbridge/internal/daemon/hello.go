@@ -67,6 +67,7 @@ type Welcome struct {
 	Version      string `json:"version"`
 	PID          int    `json:"pid"`
 	MessageBytes int    `json:"messageBytes,omitempty"` // that a message may have
+	Profiles     bool   `json:"profiles,omitempty"`     // it knows [Hello].Profile
 	Error        string `json:"error,omitempty"`        // why the connection is of no use
 }
 

@@ -162,7 +162,7 @@ func (s *Server) serve(ctx context.Context, conn net.Conn, count func(n int)) {
 
 func (s *Server) welcome(conn net.Conn, err error) error {
 	s.mu.Lock()
-	w := Welcome{Protocol: protocol, Version: s.Version, PID: os.Getpid(), MessageBytes: s.settings.MessageBytes}
+	w := Welcome{Protocol: protocol, Version: s.Version, PID: os.Getpid(), MessageBytes: s.settings.MessageBytes, Profiles: true}
 	s.mu.Unlock()
 	if err != nil {
 		w.Error = err.Error()

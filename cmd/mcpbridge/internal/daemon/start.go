@@ -60,6 +60,8 @@ func Dial(ctx context.Context, p Place, hello *Hello) (*Conn, error) {
 		err = fmt.Errorf("%w: %w", ErrNone, err)
 	case conn.Error != "":
 		err = &RefusedError{conn.Error}
+	case hello.Profile != "" && !conn.Profiles: // it would show all
+		err = &RefusedError{fmt.Sprintf("the daemon (mcpbridge %s, pid %d) is older than profiles: end it with mcpbridge stop", conn.Version, conn.PID)}
 	}
 	if err != nil {
 		raw.Close()
