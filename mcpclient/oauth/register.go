@@ -15,7 +15,7 @@ type registration struct {
 	Secret   string    `json:"secret,omitempty"`
 	Method   string    `json:"method,omitempty"`   // how it authenticates at the token endpoint
 	Redirect string    `json:"redirect,omitempty"` // where the browser may return to, of one that was made dynamically
-	Scopes   []string  `json:"scopes,omitempty"`   // that it was registered for
+	Scopes   []string  `json:"scopes,omitempty"`   // that it was registered for; nil means any
 	Expiry   time.Time `json:"expiry,omitzero"`    // of the secret
 }
 
@@ -75,31 +75,48 @@ func (c *Client) known(r *record, a *authority, redirect string, scopes []string
 		return registration{ID: c.cfg.ClientMetadata, Method: method}, true, nil
 	}
 	reg, ok := r.Clients[a.Issuer]
-	usable := ok && reg.Redirect != "" && (redirect == "" || reg.Redirect == redirect) && covers(reg.Scopes, scopes) &&
+	usable := ok && reg.Redirect != "" && (redirect == "" || reg.Redirect == redirect) && (reg.Scopes == nil || covers(reg.Scopes, scopes)) &&
 		(reg.Expiry.IsZero() || time.Now().Before(reg.Expiry))
 	return reg, usable, nil
 }
 
-// register registers the client at an authorization server (RFC 7591).
+// register registers the client at an authorization server (RFC 7591), for the scopes if these may be
+// named: some give a client that names none too few, and others refuse those of a resource.
 func (c *Client) register(ctx context.Context, a *authority, redirect string, scopes []string) (registration, error) {
 	if a.RegistrationEndpoint == "" {
 		return registration{}, fmt.Errorf("%s registers no clients by itself: register one there with the redirect URI %s, and put its clientId into oauth in the config, with its clientSecret if it has one, and callbackPort", a.Issuer, redirect)
 	}
-	method := methodNone
+	reg, err := c.registerFor(ctx, a, redirect, scopes)
+	var refusal *grantError
+	if len(scopes) > 0 && errors.As(err, &refusal) && refusal.Code == "invalid_client_metadata" {
+		reg, err = c.registerFor(ctx, a, redirect, nil)
+	}
+	if err != nil {
+		return registration{}, fmt.Errorf("%s refuses to register a client: %w", a.Issuer, err)
+	}
+	return reg, nil
+}
+
+func (c *Client) registerFor(ctx context.Context, a *authority, redirect string, scopes []string) (registration, error) {
+	reg := registration{Redirect: redirect, Scopes: scopes, Method: methodNone}
 	if len(a.AuthMethods) > 0 && !slices.Contains(a.AuthMethods, methodNone) {
-		method = secretMethod(a.AuthMethods)
+		reg.Method = secretMethod(a.AuthMethods)
 	}
 	wish := map[string]any{
 		"client_name": "mcpbridge", "application_type": "native", "redirect_uris": []string{redirect},
 		"grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"},
-		"token_endpoint_auth_method": method,
+		"token_endpoint_auth_method": reg.Method,
 	}
 	if len(scopes) > 0 {
 		wish["scope"] = joined(scopes)
 	}
 	body, err := json.Marshal(wish)
 	if err != nil {
-		return registration{}, err
+		return reg, err
+	}
+	u, err := c.fetch.parse("registration_endpoint", a.RegistrationEndpoint)
+	if err != nil {
+		return reg, err
 	}
 	var answer struct {
 		ID      string `json:"client_id"`
@@ -107,20 +124,15 @@ func (c *Client) register(ctx context.Context, a *authority, redirect string, sc
 		Method  string `json:"token_endpoint_auth_method"`
 		Expires int64  `json:"client_secret_expires_at"`
 	}
-	u, err := c.fetch.parse("registration_endpoint", a.RegistrationEndpoint)
-	if err == nil {
-		err = c.fetch.post(ctx, u, "application/json", nil, body, &answer)
+	if err := c.fetch.post(ctx, u, "application/json", nil, body, &answer); err != nil {
+		return reg, c.explain(err)
 	}
-	if err == nil && answer.ID == "" {
-		err = errors.New("it has given no client_id")
-	}
-	if err != nil {
-		return registration{}, fmt.Errorf("%s refuses to register a client: %w", a.Issuer, c.explain(err))
-	}
-	reg := registration{ID: answer.ID, Secret: answer.Secret, Method: answer.Method, Redirect: redirect, Scopes: scopes}
 	switch {
-	case reg.Method != "":
-	case reg.Secret != "":
+	case answer.ID == "":
+		return reg, errors.New("it has given no client_id")
+	case answer.Method != "":
+		reg.Method = answer.Method
+	case answer.Secret != "":
 		reg.Method = secretMethod(a.AuthMethods)
 	default:
 		reg.Method = methodNone
@@ -128,5 +140,6 @@ func (c *Client) register(ctx context.Context, a *authority, redirect string, sc
 	if answer.Expires > 0 {
 		reg.Expiry = time.Unix(answer.Expires, 0)
 	}
+	reg.ID, reg.Secret = answer.ID, answer.Secret
 	return reg, nil
 }

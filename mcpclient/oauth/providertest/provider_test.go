@@ -1,0 +1,377 @@
+// Package providertest has no code: it tests logins with oidc-provider, a certified OpenID provider.
+package providertest
+
+import (
+	"bufio"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/mcpclient"
+	"github.com/mcpbridge/mcpbridge/mcpclient/oauth"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// provider starts the authorization server of testdata/provider.mjs and returns its issuer. clients are
+// those that are registered before.
+func provider(t *testing.T, clients ...any) string {
+	modules := os.Getenv("MCPBRIDGE_OIDC_PROVIDER")
+	if modules == "" {
+		t.Skip("MCPBRIDGE_OIDC_PROVIDER names no folder with the packages of testdata/package.json")
+	}
+	script, err := os.ReadFile("testdata/provider.mjs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(modules, "provider.mjs") // from where it finds its packages
+	if err := os.WriteFile(path, script, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	settings, _ := json.Marshal(map[string]any{"lifetime": 3600, "clients": append([]any{}, clients...)})
+	cmd := exec.Command("node", path, string(settings))
+	in, _ := cmd.StdinPipe()
+	out, _ := cmd.StdoutPipe()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		cmd.Wait()
+	})
+	issuer, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(issuer)
+}
+
+// resource is an MCP server that checks the JWTs of an issuer. Its tool of a name wants that scope.
+type resource struct {
+	*httptest.Server
+	issuer string
+	names  []string // authorization servers that it names
+	keys   jose.JSONWebKeySet
+
+	mu      sync.Mutex // guards the fields below
+	refuses string     // a token that it no longer takes
+	seen    []string   // tokens that it has taken
+}
+
+func newResource(t *testing.T, issuer string) *resource {
+	r := &resource{issuer: issuer, names: []string{issuer}}
+	resp, err := http.Get(issuer + "/jwks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(&r.keys); err != nil {
+		t.Fatal(err)
+	}
+	r.Server = httptest.NewServer(r)
+	t.Cleanup(r.Close)
+	return r
+}
+
+// scopes returns those of a token; false means that it is not for this server.
+func (r *resource) scopes(token string) ([]string, bool) {
+	parsed, err := jwt.ParseSigned(token, []jose.SignatureAlgorithm{jose.ES256})
+	if err != nil {
+		return nil, false
+	}
+	var claims struct {
+		jwt.Claims
+		Scope string `json:"scope"`
+	}
+	if parsed.Claims(r.keys, &claims) != nil || claims.Validate(jwt.Expected{Issuer: r.issuer, AnyAudience: jwt.Audience{r.URL + "/mcp"}}) != nil {
+		return nil, false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if token == r.refuses {
+		return nil, false
+	}
+	if !slices.Contains(r.seen, token) {
+		r.seen = append(r.seen, token)
+	}
+	return strings.Fields(claims.Scope), true
+}
+
+// latest returns the token that was first seen last.
+func (r *resource) latest() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.seen) == 0 {
+		return ""
+	}
+	return r.seen[len(r.seen)-1]
+}
+
+func (r *resource) refuse(token string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refuses = token
+}
+
+func (r *resource) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	metadata := "/.well-known/oauth-protected-resource/mcp"
+	w.Header().Set("Content-Type", "application/json")
+	if req.URL.Path == metadata {
+		json.NewEncoder(w).Encode(map[string]any{"resource": r.URL + "/mcp", "authorization_servers": r.names, "scopes_supported": []string{"read"}})
+		return
+	}
+	var m struct {
+		ID     json.RawMessage
+		Method string
+		Params struct{ Name string }
+	}
+	json.NewDecoder(req.Body).Decode(&m)
+	scopes, ok := r.scopes(strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer "))
+	switch wanted := m.Params.Name; {
+	case !ok:
+		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token", resource_metadata="`+r.URL+metadata+`"`)
+		w.WriteHeader(http.StatusUnauthorized)
+	case m.Method == "tools/call" && !slices.Contains(scopes, wanted):
+		w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+wanted+`"`)
+		w.WriteHeader(http.StatusForbidden)
+	case req.Method != http.MethodPost:
+		w.WriteHeader(http.StatusMethodNotAllowed)
+	case m.ID == nil:
+		w.WriteHeader(http.StatusAccepted)
+	default:
+		result := map[string]string{
+			"initialize": `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"r","version":"1"}}`,
+			"tools/list": `{"tools":[{"name":"read","inputSchema":{"type":"object"}},{"name":"write","inputSchema":{"type":"object"}}]}`,
+		}[m.Method]
+		if result == "" {
+			result = `{"content":[]}`
+		}
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
+	}
+}
+
+// memory is a Store.
+type memory struct {
+	mu   sync.Mutex // guards all
+	all  map[string][]byte
+	lock sync.Mutex
+}
+
+func (m *memory) Load(key string) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.all[key], nil
+}
+
+func (m *memory) Save(key string, value []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.all[key] = value
+	return nil
+}
+
+func (m *memory) Delete(key string) error { return m.Save(key, nil) }
+
+func (m *memory) Lock(context.Context, string) (func(), error) {
+	m.lock.Lock()
+	return m.lock.Unlock, nil
+}
+
+func newMemory() *memory { return &memory{all: map[string][]byte{}} }
+
+// browser is one whose user agrees to everything, and keeps cookies.
+func browser(t *testing.T) oauth.Prompt {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return oauth.Prompt{Open: func(address string) error {
+		resp, err := (&http.Client{Jar: jar}).Get(address)
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return fmt.Errorf("the browser shows %s of %s", resp.Status, resp.Request.URL)
+		}
+		return nil
+	}}
+}
+
+func newClient(t *testing.T, r *resource, store oauth.Store, change func(*oauth.Config)) *oauth.Client {
+	t.Helper()
+	cfg := oauth.Config{Server: r.URL + "/mcp", Store: store, Command: "mcpbridge login r"}
+	if change != nil {
+		change(&cfg)
+	}
+	c, err := oauth.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// call opens the server with the credentials of a client, calls a tool, and returns the error.
+func call(t *testing.T, r *resource, auth *oauth.Client, tool string) error {
+	t.Helper()
+	client := mcpclient.New(mcpclient.Config{Name: "r", URL: r.URL + "/mcp", Auth: auth, Once: true})
+	defer client.Close()
+	session, err := client.Open(t.Context(), &bridge.Caller{ID: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	params, err := wire.SplitParams([]byte(`{"name":"` + tool + `"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply := session.Do(t.Context(), &bridge.Request{Method: wire.MethodToolsCall, Params: &params, Target: tool})
+	if reply.Err == nil {
+		reply.Free()
+		return nil
+	}
+	return reply.Err
+}
+
+func wants(t *testing.T, err error, text string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Fatalf("got the error %v, want one with %q", err, text)
+	}
+}
+
+func succeeds(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestLogin(t *testing.T) {
+	issuer := provider(t)
+	r, store := newResource(t, issuer), newMemory()
+	c := newClient(t, r, store, nil)
+	wants(t, call(t, r, c, "read"), "it wants a login: run mcpbridge login r")
+	succeeds(t, c.Login(t.Context(), nil, browser(t)))
+	succeeds(t, call(t, r, c, "read"))
+
+	// A token that the server no longer takes is renewed, by one of those that need it: the provider
+	// ends a login whose refresh token is used twice.
+	r.refuse(r.latest())
+	clients := []*oauth.Client{newClient(t, r, store, nil), newClient(t, r, store, nil)}
+	before := len(r.seen)
+	var calls sync.WaitGroup
+	for i := range 8 {
+		calls.Go(func() {
+			if err := call(t, r, clients[i%2], "read"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	calls.Wait()
+	if n := len(r.seen) - before; n != 1 {
+		t.Errorf("%d tokens in place of one", n)
+	}
+
+	// More scopes.
+	err := call(t, r, c, "write")
+	var e *toolformat.Error
+	if !errors.As(err, &e) || e.Code != toolformat.Denied {
+		t.Errorf("without the scope: %v", err)
+	}
+	wants(t, err, `mcpbridge login r --scope "write"`)
+	succeeds(t, c.Login(t.Context(), []string{"write"}, browser(t)))
+	succeeds(t, call(t, r, c, "write"))
+	succeeds(t, call(t, r, c, "read"))
+
+	// What logout revokes can be used no more.
+	kept := newMemory()
+	for key, value := range store.all {
+		kept.all[key] = value
+	}
+	succeeds(t, c.Logout(t.Context()))
+	r.refuse(r.latest())
+	wants(t, call(t, r, newClient(t, r, kept, nil), "read"), "its login has ended")
+	wants(t, call(t, r, c, "read"), "it wants a login")
+}
+
+// A token is for one server.
+func TestAudience(t *testing.T) {
+	issuer := provider(t)
+	r, other, store := newResource(t, issuer), newResource(t, issuer), newMemory()
+	c := newClient(t, r, store, nil)
+	succeeds(t, c.Login(t.Context(), nil, browser(t)))
+	succeeds(t, call(t, r, c, "read"))
+	wants(t, call(t, other, c, "read"), "its login has ended")
+	wants(t, call(t, other, newClient(t, other, store, nil), "read"), "it wants a login")
+}
+
+// An issuer must be the one that the server names, and the one that answers.
+func TestIssuer(t *testing.T) {
+	issuer := provider(t)
+	r := newResource(t, issuer)
+	r.names = []string{strings.Replace(issuer, "localhost", "127.0.0.1", 1)}
+	wants(t, newClient(t, r, newMemory(), nil).Login(t.Context(), nil, browser(t)), "and not")
+
+	// The attacker lets the person log in at the provider, and would get the code.
+	stolen := false
+	attacker := httptest.NewUnstartedServer(nil)
+	attacker.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path == "/token" {
+			stolen = true
+		}
+		json.NewEncoder(w).Encode(map[string]any{
+			"issuer": attacker.URL, "authorization_endpoint": issuer + "/auth", "token_endpoint": attacker.URL + "/token",
+			"registration_endpoint": issuer + "/reg", "code_challenge_methods_supported": []string{"S256"},
+		})
+	})
+	attacker.Start()
+	defer attacker.Close()
+	r.names = []string{attacker.URL}
+	wants(t, newClient(t, r, newMemory(), nil).Login(t.Context(), nil, browser(t)), "the answer is that of another authorization server")
+	if stolen {
+		t.Error("the attacker has the code")
+	}
+}
+
+// A client with a key needs no person.
+func TestClientCredentials(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	succeeds(t, err)
+	raw, err := x509.MarshalPKCS8PrivateKey(key)
+	succeeds(t, err)
+	issuer := provider(t, map[string]any{
+		"client_id": "nightly", "grant_types": []string{"client_credentials"}, "response_types": []string{}, "redirect_uris": []string{},
+		"token_endpoint_auth_method": "private_key_jwt",
+		"jwks": jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), Algorithm: "ES256", Use: "sig"}}},
+	})
+	r := newResource(t, issuer)
+	c := newClient(t, r, newMemory(), func(cfg *oauth.Config) {
+		cfg.Grant, cfg.ClientID = oauth.ClientCredentials, "nightly"
+		cfg.PrivateKey = string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}))
+	})
+	succeeds(t, call(t, r, c, "read"))
+	succeeds(t, call(t, r, c, "write")) // it asks for more scopes by itself
+	r.refuse(r.latest())
+	succeeds(t, call(t, r, c, "read"))
+}
