@@ -17,6 +17,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
+	"github.com/mcpbridge/mcpbridge/mcpclient/oauth"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -98,6 +99,8 @@ type checkedServer struct {
 	Output       string   `json:"output,omitempty"` // what its process printed last
 	Next         string   `json:"next,omitempty"`   // what to do
 	Notes        []string `json:"notes,omitempty"`
+
+	Login *oauth.Status `json:"login,omitempty"`
 }
 
 type checkedAPI struct {
@@ -177,6 +180,9 @@ func (c *checker) server(ctx context.Context, st *stack.ServerState, took time.D
 		s.Capabilities = slices.Sorted(maps.Keys(capabilities))
 	}
 	s.Tokens = priceOf(st.Tools)
+	if login := c.Login(st.Name); login != nil {
+		s.Login, _ = login.Status() // which the server has just used
+	}
 	if s.Asks = st.Asks; len(s.Asks) > 0 && c.cfg.Path != "" && server.Command != "" && server.Sharing != "session" {
 		s.Notes = append(s.Notes, fmt.Sprintf(`it asks its client (%s), which a server that clients share cannot: give it "sharing": "session" in the config, so that each client has its own`, strings.Join(s.Asks, ", ")))
 	}
@@ -228,6 +234,9 @@ func (s *checkedServer) print(w io.Writer, state string) {
 	}
 	if s.Tokens != nil {
 		facts = append(facts, "costs "+s.Tokens.String())
+	}
+	if s.Login != nil {
+		facts = append(facts, "logged in "+loginLine(s.Login, time.Now()))
 	}
 	if s.Node != "" {
 		facts = append(facts, "Node.js "+s.Node)

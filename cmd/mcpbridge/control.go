@@ -19,6 +19,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/logbook"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
+	"github.com/mcpbridge/mcpbridge/mcpclient/oauth"
 )
 
 // A control answers the commands ps, logs, restart, stop and reload to a program that runs: a daemon or
@@ -63,6 +64,8 @@ type serverState struct {
 	Tools    int       `json:"tools"`
 	Reason   string    `json:"reason,omitempty"` // why it is down
 	Line     string    `json:"line,omitempty"`   // the last one on its standard error
+
+	Login *oauth.Status `json:"login,omitempty"`
 }
 
 // answer is what restart, stop and reload print.
@@ -148,6 +151,17 @@ func (c *control) manage(name, what string, do func(*mcpclient.Client)) (done st
 	return what + " " + name, err
 }
 
+// login returns who is logged in to a server; nil for nobody.
+func (c *control) login(server string) *oauth.Status {
+	for _, s := range c.stacks() {
+		if client := s.Login(server); client != nil {
+			status, _ := client.Status() // the server itself says what is wrong with its credentials
+			return status
+		}
+	}
+	return nil
+}
+
 func (c *control) state() processState {
 	now := c.counts.Snapshot()
 	st := c.about
@@ -157,6 +171,7 @@ func (c *control) state() processState {
 	st.Callers, st.Calls, st.Failed = now.All.Callers, now.All.Calls, now.All.Failed
 	for _, client := range c.clients() {
 		count := now.Servers[client.Name()]
+		login := c.login(client.Name())
 		links := client.Links()
 		if len(links) == 0 {
 			links = []mcpclient.LinkStatus{{Status: client.Status()}}
@@ -165,7 +180,7 @@ func (c *control) state() processState {
 			st.Servers = append(st.Servers, serverState{
 				Name: client.Name(), State: string(l.State), Since: l.Since, PID: l.PID, Memory: groups[l.PID], Callers: l.Callers,
 				Calls: count.Calls, Failed: count.Failed, LastCall: count.Last,
-				Server: l.Server, Revision: l.Revision, Tools: l.Items[bridge.Tools], Reason: l.Reason, Line: l.Line,
+				Server: l.Server, Revision: l.Revision, Tools: l.Items[bridge.Tools], Reason: l.Reason, Line: l.Line, Login: login,
 			})
 		}
 	}

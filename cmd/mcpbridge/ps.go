@@ -208,6 +208,9 @@ func (st *processState) print(w io.Writer, now time.Time) error {
 	rows := [][]string{{"NAME", "STATE", "SINCE", "PID", "MEMORY", "CLIENTS", "CALLS", "FAILED", "TOOLS", "LAST LINE"}}
 	for _, s := range st.Servers {
 		last := cmp.Or(s.Reason, s.Line)
+		if last == "" && s.Login != nil {
+			last = "logged in " + loginLine(s.Login, now)
+		}
 		if s.State == string(mcpclient.Failed) {
 			last += " (mcpbridge logs " + s.Name + ")"
 		}

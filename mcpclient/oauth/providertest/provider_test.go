@@ -363,7 +363,7 @@ func TestClientCredentials(t *testing.T) {
 	issuer := provider(t, map[string]any{
 		"client_id": "nightly", "grant_types": []string{"client_credentials"}, "response_types": []string{}, "redirect_uris": []string{},
 		"token_endpoint_auth_method": "private_key_jwt",
-		"jwks": jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), Algorithm: "ES256", Use: "sig"}}},
+		"jwks":                       jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), Algorithm: "ES256", Use: "sig"}}},
 	})
 	r := newResource(t, issuer)
 	c := newClient(t, r, newMemory(), func(cfg *oauth.Config) {
