@@ -3,10 +3,12 @@ package bridge_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/observe"
 	"github.com/mcpbridge/mcpbridge/bridge/profile"
+	"github.com/mcpbridge/mcpbridge/bridge/rates"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 )
 
@@ -22,9 +24,13 @@ func TestWrappers(t *testing.T) {
 	profiles := func(source bridge.Source) bridge.Source {
 		return profile.New(source, profile.Options{Profiles: []profile.Profile{{Name: "p", Tools: profile.Names{Exclude: []string{"b__echo"}}}}})
 	}
+	limited := func(source bridge.Source) bridge.Source {
+		return new(rates.Buckets).Wrap(source, rates.Rates{Common: []rates.Rate{{Match: "*", Calls: 1e6, Per: time.Second}}})
+	}
 	var stream observe.Stream
 	defer stream.Read(observe.Reading{}, func([]observe.Call) {}).Close()
 	none := func(source bridge.Source) bridge.Source { return source }
+	whole := func(s bridge.Source) bridge.Source { return stream.Wrap(profiles(limited(guard(overlay(s))))) }
 	for _, c := range []struct {
 		name         string
 		member, wrap func(bridge.Source) bridge.Source
@@ -34,9 +40,9 @@ func TestWrappers(t *testing.T) {
 		{"Overlay", none, overlay},
 		{"a Stream of calls", none, stream.Wrap},
 		{"profiles", none, profiles},
-		{"all", guard, func(s bridge.Source) bridge.Source { return stream.Wrap(profiles(guard(overlay(s)))) }},
+		{"all", guard, whole},
 		{"all twice", none, func(s bridge.Source) bridge.Source {
-			return stream.Wrap(profiles(guard(overlay(bridge.New(bridge.Options{}, bridge.Member{Name: "inner", Source: stream.Wrap(profiles(guard(overlay(s))))})))))
+			return whole(bridge.New(bridge.Options{}, bridge.Member{Name: "inner", Source: whole(s)}))
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
