@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/mcpserver/internal/keepalive"
@@ -18,7 +19,7 @@ const (
 )
 
 // Serve serves Handler on a listener until ctx ends, and closes the Server and the listener then. Plain
-// POSTs to /mcp cost less here than with any other http.Server.
+// POSTs to /mcp, and /mcp/p/NAME, cost less here than with any other http.Server.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	web := &http.Server{
 		Handler:           s.Handler(),
@@ -60,6 +61,9 @@ func (s *Server) listen(ln net.Listener, web *http.Server) *keepalive.Listener {
 			p, refused := s.opts().Access.identify(bearer(r))
 			if refused != nil {
 				return web.Handler
+			}
+			if name, ok := strings.CutPrefix(r.URL.Path, "/mcp/p/"); ok {
+				r.SetPathValue(profileWildcard, name)
 			}
 			sender := s.identity(p, r)
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serveMCP(w, r, sender) })

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -101,10 +102,21 @@ const letters = "-.0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwx
 // times is how often a request has the fields that say where it ends, or ask for more than an answer.
 var times = map[string]int{"content-length": 1, "expect": 0, "host": 1, "pragma": 0, "te": 0, "trailer": 0, "transfer-encoding": 0, "upgrade": 0}
 
+// cutLine cuts the first line off a request; ok is false if it is not that of a POST to /mcp or /mcp/p/NAME.
+func cutLine(text []byte) (rest []byte, ok bool) {
+	rest, post := bytes.CutPrefix(text, []byte("POST /mcp"))
+	if name, profile := bytes.CutPrefix(rest, []byte("/p/")); profile {
+		rest = bytes.TrimLeft(name, strings.Trim(letters, "."))
+		post = post && len(rest) < len(name)
+	}
+	rest, ok = bytes.CutPrefix(rest, []byte(" HTTP/1.1\r\n"))
+	return rest, ok && post
+}
+
 // parse makes the header that text begins with c.head, and returns what match does. It leaves to net/http
 // whatever another implementation may understand otherwise.
 func (c *conn) parse(text []byte) (size int, length int64) {
-	fields, plain := bytes.CutPrefix(text, []byte("POST /mcp HTTP/1.1\r\n"))
+	fields, plain := cutLine(text)
 	fields, rest, _ := bytes.Cut(fields, []byte("\r\n\r\n"))
 	for line := range bytes.SplitSeq(fields, []byte("\r\n")) {
 		name, value, _ := bytes.Cut(line, []byte(":"))

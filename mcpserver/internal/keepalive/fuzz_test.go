@@ -94,6 +94,9 @@ func FuzzEqual(f *testing.F) {
 	plain := post("Accept: a, b\r\n", "{}")
 	for _, next := range []string{
 		"GET /mcp HTTP/1.1\r\nHost: a\r\n\r\n", "POST /mcp HTTP/1.0\r\nHost: a\r\nContent-Length: 0\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+		"POST /mcp/p/a-B_1 HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}", "POST /mcp/p/ HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}",
+		"POST /mcp/p/.. HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}", "POST /mcp/p/a/b HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}",
+		"POST /mcp/p/%61 HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}", "POST /mcp/p/a?b HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}",
 		"POST /mcp?x=y HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", "POST http://b/mcp HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
 		"POST /mcp HTTP/1.1\r\nContent-Length: 0\r\n\r\n", "POST /mcp HTTP/1.1\r\nHost: a\r\n\r\n", "POST /mcp HTTP/1.1\nHost: a\nContent-Length: 2\n\n{}",
 		post("Host: b\r\n", "{}"), post("Content-Length: 2\r\n", "{}"), post("Content-Length: 3\r\n", "{}"), post("content-length: 7\r\n", "{}"),
