@@ -72,7 +72,7 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	switch {
 	case lists:
 		return s.page(ctx, req)
-	case key && s.profile.narrows(kind):
+	case key && (s.profile.narrows(kind) || req.Method == wire.MethodComplete):
 		return s.about(ctx, kind, target, req)
 	case !key && !bridge.Relayed(req.Method) && req.Method != wire.MethodDiscover:
 		return bridge.Failed(toolformat.Errorf(toolformat.Unsupported, "method not found: %s", req.Method))

@@ -253,3 +253,52 @@ func BenchmarkCall(b *testing.B) {
 		s.Close()
 	}
 }
+
+// recorder is a source that records the params of completions.
+func recorder(params *[]string) bridge.Source {
+	return bridge.Wrap(sourcetest.NewFake(), func(below bridge.Session, _ *bridge.Caller) (bridge.Session, error) {
+		return &recording{below, params}, nil
+	})
+}
+
+type recording struct {
+	bridge.Session
+	params *[]string
+}
+
+func (s *recording) List(_ context.Context, kind bridge.ListKind) (*bridge.List, error) {
+	return bridge.NewList(kind, nil), nil
+}
+
+func (s *recording) Do(_ context.Context, req *bridge.Request) bridge.Reply {
+	*s.params = append(*s.params, string(req.Params.Append(nil, req.Edits...)))
+	return bridge.Result([]byte("{}"), nil)
+}
+
+// A completion asks for what was looked at, also of a server that reads keys in any letter case.
+func TestCompletion(t *testing.T) {
+	var got []string
+	s := open(t, profile.New(recorder(&got), profile.Options{Profiles: []profile.Profile{
+		{Name: "p", Prompts: profile.Names{Include: []string{"ok*"}}, Resources: profile.Names{Exclude: []string{"crm://hidden/*"}}}}}), named("ann", ""))
+	for _, c := range []struct{ ref, want string }{
+		{`{"type":"ref/prompt","name":"ok"}`, `{"name":"ok","type":"ref/prompt"}`},
+		{`{"type":"ref/prompt","name":"ok","Name":"no"}`, `{"name":"ok","type":"ref/prompt"}`},
+		{`{"type":"ref/prompt","name":"ok","Type":"ref/resource","uri":"crm://hidden/{id}"}`, `{"name":"ok","type":"ref/prompt"}`},
+		{`{"type":"ref/prompt","name":"no"}`, "unknown prompt: no"},
+		{`{"name":"ok","type":"ref/prompt","name":"no"}`, "unknown prompt: no"},
+		{`{"type":"ref/resource","uri":"crm://{id}","URI":"crm://hidden/{id}"}`, `{"uri":"crm://{id}","type":"ref/resource"}`},
+		{`{"type":"ref/resource","uri":"crm://hidden/{id}"}`, "unknown resource template: crm://hidden/{id}"},
+	} {
+		got = nil
+		params, err := wire.SplitParams([]byte(`{"ref":` + c.ref + `,"argument":{"name":"a","value":""}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if reply := s.Do(t.Context(), &bridge.Request{Method: wire.MethodComplete, Params: &params}); reply.Err != nil {
+			got = append(got, reply.Err.Message)
+		}
+		if len(got) != 1 || !strings.Contains(got[0], c.want) || strings.Contains(got[0], "URI") || strings.Contains(got[0], "Type") {
+			t.Errorf("%s is asked for as %q, want %s", c.ref, got, c.want)
+		}
+	}
+}
