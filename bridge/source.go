@@ -176,6 +176,10 @@ type Caller struct {
 	// Claims are what the authentication of the caller says of it, a raw JSON object; nil means nothing.
 	Claims []byte
 
+	// Profiles are the only ones that the caller may have, whomever they are for; nil means those that
+	// are for it.
+	Profiles []string
+
 	// Profile names the profile that the caller asks for, and below the wrapper that applies profiles
 	// the one that it has; "" means none.
 	Profile string

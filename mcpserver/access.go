@@ -2,33 +2,29 @@ package mcpserver
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/json"
-	"fmt"
-	"io"
+	"errors"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/mcpserver/auth"
 )
 
 // Access says which requests are let in. It is the one place that turns a request into an
 // identity. The zero value lets in every request that reaches a loopback address under a loopback
 // name.
 type Access struct {
-	Tokens         map[string]string // bearer tokens by holder; empty means that no token is needed
+	Tokens         map[string]string // bearer tokens by holder
+	Auth           auth.Any          // others that are let in; without these and Tokens nobody needs credentials
 	AllowedOrigins []string          // of web pages, as browsers spell them; "null" only if listed
 	PublicHosts    []string          // beside loopback and the listen address; a port is optional
 }
@@ -37,11 +33,16 @@ type Access struct {
 type refusal struct {
 	status int
 	reason string
+	scopes []string // that its token needs
+	wrong  bool     // it has credentials, which are not accepted
 }
 
 // write answers the request with the refusal and logs it.
 func (f *refusal) write(w http.ResponseWriter, r *http.Request, s *Server) {
-	s.log.Log(slog.LevelInfo, "refused", "path", r.URL.Path, "from", r.RemoteAddr, "status", f.status, "reason", f.reason)
+	s.log.Log(slog.LevelInfo, "refused", "path", r.URL.Path, "from", r.RemoteAddr, "status", f.status, "reason", f.reason, "refused_so_far", s.refused.Add(1))
+	if f.wrong {
+		s.guesses.wait(r, s.ctx.Done())
+	}
 	if f.status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="mcpbridge"`)
 	}
@@ -56,49 +57,82 @@ func (f *refusal) write(w http.ResponseWriter, r *http.Request, s *Server) {
 // begin a session (W3C, Fetch Metadata Request Headers).
 func (a *Access) checkOrigin(r *http.Request) *refusal {
 	if !a.hostAllowed(r) {
-		return &refusal{http.StatusForbidden, "unknown name in the Host header: add it to publicHosts in the config"}
+		return &refusal{status: http.StatusForbidden, reason: "unknown name in the Host header: add it to publicHosts in the config"}
 	}
 	origin := r.Header.Get("Origin")
 	if origin != "" && !a.originAllowed(r, origin) {
-		return &refusal{http.StatusForbidden, "pages of this origin may not connect: add it to allowedOrigins in the config"}
+		return &refusal{status: http.StatusForbidden, reason: "pages of this origin may not connect: add it to allowedOrigins in the config"}
 	}
 	if site := r.Header.Get("Sec-Fetch-Site"); origin == "" && (site == "cross-site" || site == "same-site") {
-		return &refusal{http.StatusForbidden, "a page of another site caused this request: only requests with the Origin of that page may be allowed"}
+		return &refusal{status: http.StatusForbidden, reason: "a page of another site caused this request: only requests with the Origin of that page may be allowed"}
 	}
 	return nil
 }
 
-// identify returns the principal that holds a token.
-func (a *Access) identify(token string) (bridge.Principal, *refusal) {
-	if len(a.Tokens) == 0 {
-		return bridge.Principal{}, nil
+// identify returns the identity of a request with a token, "" without one, and until when that holds:
+// zero means for ever.
+func (s *Server) identify(r *http.Request, token string) (sender identity, until time.Time, refused *refusal) {
+	o := s.opts()
+	if o.auth == nil {
+		return s.identity(&auth.Identity{}, r), until, nil
 	}
-	if token == "" {
-		return bridge.Principal{}, &refusal{http.StatusUnauthorized, "a bearer token is needed (tokens in the config)"}
+	presented := auth.Credentials{Token: token}
+	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
+		presented.Certificate = r.TLS.VerifiedChains[0][0]
 	}
-	got := sha256.Sum256([]byte(token))
-	holder := ""
-	for name, want := range a.Tokens { // all of them, so that the time tells nothing
-		sum := sha256.Sum256([]byte(want))
-		if subtle.ConstantTimeCompare(got[:], sum[:]) == 1 {
-			holder = name
+	id, err := o.auth.Authenticate(r.Context(), &presented)
+	switch {
+	case id != nil:
+		return s.identity(id, r), id.Expires, nil
+	case err != nil:
+		refused = refusalOf(err)
+	case token != "":
+		refused = &refusal{status: http.StatusUnauthorized, reason: "unknown bearer token"}
+	default:
+		return sender, until, &refusal{status: http.StatusUnauthorized, reason: "a bearer token is needed (tokens in the config)"}
+	}
+	refused.wrong = true
+	return sender, until, refused
+}
+
+// refusalOf returns the answer to credentials that are not accepted.
+func refusalOf(err error) *refusal {
+	f := &refusal{status: http.StatusUnauthorized, reason: err.Error()}
+	if why := (*auth.Refusal)(nil); errors.As(err, &why) {
+		f.scopes = why.Scopes
+		switch {
+		case why.Later:
+			f.status = http.StatusServiceUnavailable
+		case why.Scopes != nil:
+			f.status = http.StatusForbidden
 		}
 	}
-	if holder == "" {
-		return bridge.Principal{}, &refusal{http.StatusUnauthorized, "unknown bearer token"}
+	return f
+}
+
+// authenticators returns those that decide who is let in; none means that everyone is.
+func (a *Access) authenticators() auth.Any {
+	if len(a.Tokens) == 0 {
+		return a.Auth
 	}
-	return bridge.Principal{Name: holder}, nil
+	var tokens []auth.Token
+	for name, text := range a.Tokens {
+		tokens = append(tokens, auth.Token{Name: name, Sum: sha256.Sum256([]byte(text))})
+	}
+	return append(auth.Any{auth.NewTokens(tokens)}, a.Auth...)
 }
 
-// knows reports whether a principal is one that identify returns.
-func (a *Access) knows(p bridge.Principal) bool {
-	_, holder := a.Tokens[p.Name]
-	return holder == (len(a.Tokens) > 0)
+// admits reports whether the sender of earlier requests may go on.
+func (o *settings) admits(sender *identity) bool {
+	if o.auth == nil {
+		return sender.credential == ""
+	}
+	return sender.credential != "" && o.auth.Admits(sender.credential)
 }
 
-// Knows reports whether a request carries one of the tokens.
-func Knows(tokens map[string]string, r *http.Request) bool {
-	_, refused := (&Access{Tokens: tokens}).identify(bearer(r))
+// Knows reports whether a request is let in.
+func (s *Server) Knows(r *http.Request) bool {
+	_, _, refused := s.identify(r, bearer(r))
 	return refused == nil
 }
 
@@ -157,95 +191,38 @@ func loopback(host string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-const (
-	ticketLife = 30 * time.Second
-	maxTickets = 1000
-)
-
-// tickets let in one WebSocket connection each, for a short time: a browser cannot send a header
-// with a WebSocket, and a token in a URL would end up in logs.
-type tickets struct {
-	mu     sync.Mutex // guards issued
-	issued map[string]ticket
-}
-
-type ticket struct {
-	holder  identity
-	account *account // of the holder's principal
-	expires time.Time
-}
-
-// issue returns a new ticket. At the bound the oldest of the same principal is no longer valid; ""
-// means that there is none to make room.
-func (t *tickets) issue(holder identity, own *account) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	now, oldest := time.Now(), ""
-	for id, issued := range t.issued {
-		switch {
-		case now.After(issued.expires):
-			t.remove(id)
-		case issued.account == own && (oldest == "" || issued.expires.Before(t.issued[oldest].expires)):
-			oldest = id
-		}
-	}
-	for !own.take(unusedTickets, 1) {
-		if oldest == "" {
-			return ""
-		}
-		t.remove(oldest)
-		oldest = ""
-	}
-	id := newID()
-	t.issued[id] = ticket{holder, own, now.Add(ticketLife)}
-	return id
-}
-
-// remove removes a ticket, if there is one of that id; t.mu is held.
-func (t *tickets) remove(id string) (removed ticket, ok bool) {
-	if removed, ok = t.issued[id]; ok {
-		delete(t.issued, id)
-		removed.account.give(unusedTickets, 1)
-	}
-	return removed, ok
-}
-
-// shutOut removes the tickets of principals.
-func (t *tickets) shutOut(gone func(bridge.Principal) bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for id, issued := range t.issued {
-		if gone(issued.holder.principal) {
-			t.remove(id)
-		}
-	}
-}
-
-// redeem returns the holder of a ticket, which is valid once.
-func (t *tickets) redeem(id string) (holder identity, ok bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	found, ok := t.remove(id)
-	return found.holder, ok && time.Now().Before(found.expires)
-}
-
-// identity is the sender of a message: the principal of its token, and the hidden values of its
-// headers, and the profile of its URL. Nothing that belongs to one identity is shown to another. The zero value is an
+// identity is the sender of a message: what its credentials say, the hidden values of its headers, and
+// the profile of its URL. Nothing that belongs to one identity is shown to another. The zero value is an
 // anonymous sender without hidden values.
 type identity struct {
-	principal bridge.Principal
-	hidden    string // a JSON object of values by their lower-case names; "" means no values
-	profile   string // that it asks for, by the URL; "" means none
+	principal  bridge.Principal
+	credential string // auth.Identity.Credential; "" of a sender that needs none
+	claims     string // a JSON object; "" means none
+	profiles   string // the only ones that it may have, each followed by a comma; "" means any that is for it
+	hidden     string // a JSON object of values by their lower-case names; "" means no values
+	profile    string // that it asks for, by the URL; "" means none
+}
+
+// caller returns what a source is told of the sender.
+func (id identity) caller() bridge.Caller {
+	c := bridge.Caller{Principal: id.principal, HiddenValue: id.value, Profile: id.profile}
+	if id.claims != "" {
+		c.Claims = []byte(id.claims)
+	}
+	if id.profiles != "" {
+		c.Profiles = strings.Split(strings.TrimSuffix(id.profiles, ","), ",")
+	}
+	return c
 }
 
 // identityKey is the context key of an HTTP request's identity.
 type identityKey struct{}
 
-// CallerOf returns the caller that sent a request to a handler of Options.Protected: its
-// Principal, its HiddenValue and the Profile that it asks for.
+// CallerOf returns the caller that sent a request to a handler of Options.Protected: what its
+// credentials say of it, its HiddenValue and the Profile that it asks for.
 func CallerOf(r *http.Request) bridge.Caller {
 	sender, _ := r.Context().Value(identityKey{}).(identity)
-	return bridge.Caller{Principal: sender.principal, HiddenValue: sender.value, Profile: sender.profile}
+	return sender.caller()
 }
 
 // value returns a hidden value by its name, as bridge.Caller.HiddenValue does.
@@ -254,10 +231,13 @@ func (id identity) value(name string) ([]byte, bool) {
 	return v, v != nil
 }
 
-// continues reports whether a message may belong to a session that begun opened: it has the same
-// principal and profile, and no other hidden values. It need not repeat them.
+// continues reports whether a message may belong to a session that begun opened: all that its
+// credentials say is the same, and so is the profile, and it has no other hidden values. It need not
+// repeat them.
 func (id identity) continues(begun identity) bool {
-	if id.principal != begun.principal || id.profile != begun.profile {
+	same := begun
+	same.hidden = id.hidden
+	if id != same {
 		return false
 	}
 	for name, value := range wire.Members([]byte(id.hidden)) {
@@ -271,8 +251,8 @@ func (id identity) continues(begun identity) bool {
 // profileWildcard is the part of a pattern of http.ServeMux that names a profile.
 const profileWildcard = "profile"
 
-// identity returns the identity of a principal's request.
-func (s *Server) identity(p bridge.Principal, r *http.Request) identity {
+// identity returns the identity of a request with the credentials of id.
+func (s *Server) identity(id *auth.Identity, r *http.Request) identity {
 	hidden := []byte("{}")
 	for _, name := range s.opts().hidden {
 		values := r.Header.Values(s.opts().HiddenHeaders[name])
@@ -281,42 +261,12 @@ func (s *Server) identity(p bridge.Principal, r *http.Request) identity {
 		}
 		hidden = wire.SetMember(hidden, strings.ToLower(name), wire.AppendString(nil, values[0]))
 	}
-	own := identity{principal: p, profile: r.PathValue(profileWildcard)}
+	own := identity{principal: id.Principal, credential: id.Credential, claims: id.Claims, profile: r.PathValue(profileWildcard)}
+	for _, name := range id.Profiles {
+		own.profiles += name + ","
+	}
 	if len(hidden) > 2 {
 		own.hidden = string(hidden)
 	}
 	return own
-}
-
-// maxTicketBody bounds a request for a ticket, in bytes.
-const maxTicketBody = 64 << 10
-
-// addTicketValues adds to an identity the hidden values in the body of a request for a ticket,
-// {"context": {NAME: value}}. They override those of headers. Only the names of allowed may
-// occur.
-func addTicketValues(sender identity, body io.Reader, allowed []string) (identity, error) {
-	raw, err := io.ReadAll(body)
-	if err != nil {
-		return sender, fmt.Errorf("the request body is longer than %d bytes or incomplete", maxTicketBody)
-	}
-	if len(bytes.TrimSpace(raw)) == 0 {
-		return sender, nil
-	}
-	var request struct {
-		Context map[string]json.RawMessage `json:"context"`
-	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&request); err != nil {
-		return sender, fmt.Errorf(`expected {"context": {NAME: value}}: %w`, err)
-	}
-	hidden := []byte(cmp.Or(sender.hidden, "{}"))
-	for _, name := range slices.Sorted(maps.Keys(request.Context)) {
-		if !slices.ContainsFunc(allowed, func(known string) bool { return strings.EqualFold(known, name) }) {
-			return sender, fmt.Errorf(`context.%.100s: no hidden value of this name comes from the session ("from": "session" in the config)`, name)
-		}
-		hidden = wire.SetMember(hidden, strings.ToLower(name), request.Context[name])
-	}
-	sender.hidden = string(hidden)
-	return sender, nil
 }

@@ -3,6 +3,8 @@ package mcpserver
 import (
 	"errors"
 	"io"
+	"maps"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -98,17 +100,26 @@ func (a *account) free(n int) {
 // accounts are those of all principals.
 type accounts struct {
 	whole *account
-	own   map[bridge.Principal]*account // immutable
+	rest  *account         // of principals beyond maxAccounts
+	share [resources]int64 // of a principal
+
+	adding sync.Mutex                                    // held to replace own
+	own    atomic.Pointer[map[bridge.Principal]*account] // immutable maps
 }
 
-// newAccounts bounds each resource for all, and where there are several tokens the holder of each to
-// half of it: a single one, whatever it does, leaves room for the others. Principals keep the accounts
-// that they have before, which may be nil.
-func newAccounts(o *Options, before *accounts) *accounts {
+// maxAccounts bounds the principals with an account of their own.
+const maxAccounts = 10_000
+
+// newAccounts bounds each resource for all, and each principal where there are several to half of it: a
+// single one, whatever it does, leaves room for the others. Principals keep the accounts that they have
+// before, which may be nil.
+func newAccounts(o *settings, before *accounts) *accounts {
 	if before == nil {
 		before = &accounts{whole: &account{}}
+		before.rest = &account{whole: before.whole}
+		before.own.Store(&map[bridge.Principal]*account{})
 	}
-	a := &accounts{whole: before.whole, own: map[bridge.Principal]*account{}}
+	a := &accounts{whole: before.whole, rest: before.rest}
 	most := [resources]int64{
 		heldBytes:      max(minHeld, 4*int64(o.MessageBytes)),
 		journaledBytes: journalsBytes,
@@ -119,28 +130,32 @@ func newAccounts(o *Options, before *accounts) *accounts {
 		parkedCalls:    maxParked,
 	}
 	a.whole.limit(most)
-	share := most
-	for r := range share {
-		if len(o.Access.Tokens) > 1 {
-			share[r] = (share[r] + 1) / 2
+	a.share = most
+	for r := range a.share {
+		if o.auth != nil && o.auth.Several() {
+			a.share[r] = (a.share[r] + 1) / 2
 		}
 	}
-	for holder := range o.Access.Tokens {
-		a.add(before, bridge.Principal{Name: holder}).limit(share)
+	a.rest.limit(a.share)
+	kept := map[bridge.Principal]*account{}
+	for p, own := range *before.own.Load() {
+		if own.inUse() {
+			own.limit(a.share)
+			kept[p] = own
+		}
 	}
-	// All callers where there are no tokens, and the caller on standard input.
-	a.add(before, bridge.Principal{}).limit(most)
+	a.own.Store(&kept)
 	return a
 }
 
-// add adds the account of a principal.
-func (a *accounts) add(before *accounts, p bridge.Principal) *account {
-	own := before.own[p]
-	if own == nil {
-		own = &account{whole: a.whole}
+// inUse reports whether anything is counted in the account.
+func (a *account) inUse() bool {
+	for r := range a.used {
+		if a.used[r].Load() != 0 {
+			return true
+		}
 	}
-	a.own[p] = own
-	return own
+	return false
 }
 
 // limit bounds what the account takes from now on.
@@ -152,10 +167,29 @@ func (a *account) limit(most [resources]int64) {
 
 // of returns the account of a principal.
 func (a *accounts) of(p bridge.Principal) *account {
-	if own := a.own[p]; own != nil {
+	if own := (*a.own.Load())[p]; own != nil {
 		return own
 	}
-	return a.own[bridge.Principal{}]
+	return a.add(p)
+}
+
+// add returns the account of a principal, which it adds.
+func (a *accounts) add(p bridge.Principal) *account {
+	a.adding.Lock()
+	defer a.adding.Unlock()
+	before := *a.own.Load()
+	switch own := before[p]; {
+	case own != nil:
+		return own
+	case len(before) >= maxAccounts:
+		return a.rest
+	}
+	own := &account{whole: a.whole}
+	own.limit(a.share)
+	next := maps.Clone(before)
+	next[p] = own
+	a.own.Store(&next)
+	return own
 }
 
 // message is a message of a client, counted in the account of its principal until it is freed.

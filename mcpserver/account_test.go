@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -65,7 +66,7 @@ func TestSessionShares(t *testing.T) {
 			t.Errorf("session %d of bob's is refused", i)
 		}
 	}
-	idle := p.sessions.find(first, identity{principal: bridge.Principal{Name: "ann"}})
+	idle := p.sessions.sessions[first]
 	idle.used.Add(-int64(2 * idleEnough))
 	ann := p.opts().accounts.of(bridge.Principal{Name: "ann"})
 	if p.begin("a") != "" {
@@ -81,7 +82,9 @@ func TestSessionShares(t *testing.T) {
 func TestTicketShares(t *testing.T) {
 	p := newShared(t, Options{}, okay)
 	ann, bob := identity{principal: bridge.Principal{Name: "ann"}}, identity{principal: bridge.Principal{Name: "bob"}}
-	issue := func(holder identity) string { return p.tickets.issue(holder, p.opts().accounts.of(holder.principal)) }
+	issue := func(holder identity) string {
+		return p.tickets.issue(holder, time.Time{}, p.opts().accounts.of(holder.principal))
+	}
 	kept := issue(bob)
 	var last string
 	for range 3 * maxTickets {
@@ -93,7 +96,7 @@ func TestTicketShares(t *testing.T) {
 		t.Errorf("%d tickets", n)
 	}
 	for _, id := range []string{kept, last, issue(bob)} {
-		if _, ok := p.tickets.redeem(id); !ok {
+		if _, _, ok := p.tickets.redeem(id); !ok {
 			t.Errorf("the ticket %q is not valid", id)
 		}
 	}

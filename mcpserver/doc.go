@@ -20,7 +20,8 @@
 //	request response  what the eras share, and how their results differ; encoding, batches
 //	outbox            the queue to a client
 //	account           what each principal uses of what all share, and its bounds
-//	access            which requests are let in, and who their sender is
+//	access ticket     which requests are let in, and who their sender is
+//	guesses           the time that wrong credentials cost
 //	server settings   Server, its options and how they change, and its source
 //	log               the log of what clients can cause at will
 //

@@ -283,7 +283,7 @@ func TestEventIDsOfStreamsInARow(t *testing.T) {
 func TestLargeAnswerHasDeadlines(t *testing.T) {
 	w := &timed{ResponseRecorder: httptest.NewRecorder(), allowed: 100}
 	result := []byte(`{"x":"` + strings.Repeat("x", 10<<20) + `"}`)
-	(&response{id: []byte("1"), reply: bridge.Result(result, nil)}).writeJSON(w, newAccounts(new(Options), nil).of(bridge.Principal{}))
+	(&response{id: []byte("1"), reply: bridge.Result(result, nil)}).writeJSON(w, newAccounts(newSettings(Options{}, nil), nil).of(bridge.Principal{}))
 	if w.late > 0 || w.deadlines < 10 || w.Body.Len() != len(result)+len(`{"jsonrpc":"2.0","id":1,"result":}`) {
 		t.Errorf("%d deadlines, %d bytes, %d of them without", w.deadlines, w.Body.Len(), w.late)
 	}

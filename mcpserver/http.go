@@ -63,14 +63,27 @@ func (s *Server) identified(next func(http.ResponseWriter, *http.Request, identi
 		if s.allowCORS(w, r) {
 			return
 		}
-		p, refused := s.opts().Access.identify(bearer(r))
+		sender, until, refused := s.identify(r, bearer(r))
 		if refused != nil {
 			refused.write(w, r, s)
 			return
 		}
-		next(w, r, s.identity(p, r))
+		r, cancel := limited(r, until)
+		defer cancel()
+		next(w, r, sender)
 	}
 }
+
+// limited returns a request whose context ends at a time, unless that is zero.
+func limited(r *http.Request, until time.Time) (*http.Request, context.CancelFunc) {
+	if until.IsZero() {
+		return r, func() {}
+	}
+	ctx, cancel := context.WithDeadlineCause(r.Context(), until, errExpired)
+	return r.WithContext(ctx), cancel
+}
+
+func expired(until time.Time) bool { return !until.IsZero() && !time.Now().Before(until) }
 
 // allowCORS lets the pages of an allowed origin read the answer, and reports whether the request
 // was a preflight, which it answers.
@@ -110,7 +123,8 @@ func (s *Server) serveTicket(w http.ResponseWriter, r *http.Request, sender iden
 		writeError(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	id := s.tickets.issue(sender, s.opts().accounts.of(sender.principal))
+	until, _ := r.Context().Deadline()
+	id := s.tickets.issue(sender, until, s.opts().accounts.of(sender.principal))
 	if id == "" {
 		writeError(w, http.StatusServiceUnavailable, "too many unused tickets: try again in 30 s")
 		return

@@ -15,8 +15,8 @@ import (
 
 // box returns an outbox of a client without tokens.
 func box(limit int) *outbox {
-	opts := Options{}.withDefaults()
-	return newOutbox(limit, newAccounts(&opts, nil).of(bridge.Principal{}))
+
+	return newOutbox(limit, newAccounts(newSettings(Options{}, nil), nil).of(bridge.Principal{}))
 }
 
 // Progress that replaces other progress counts as what it holds, and has the same bound.

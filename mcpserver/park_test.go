@@ -183,7 +183,7 @@ func TestParkedClientGoes(t *testing.T) {
 // At the bound a call that would be parked is refused and ended; those parked stay.
 func TestParkedBound(t *testing.T) {
 	p := newParked(t)
-	p.opts().accounts.own[bridge.Principal{Name: "ann"}].most[parkedCalls].Store(3)
+	p.opts().accounts.of(bridge.Principal{Name: "ann"}).most[parkedCalls].Store(3)
 	var states []string
 	for range 3 {
 		states = append(states, p.park())
@@ -209,9 +209,9 @@ func TestParkedBound(t *testing.T) {
 func TestParkedBytes(t *testing.T) {
 	p := newParked(t)
 	p.source.size = 1 << 20
-	p.opts().accounts.own[bridge.Principal{Name: "ann"}].most[heldBytes].Store(5 << 20)
+	p.opts().accounts.of(bridge.Principal{Name: "ann"}).most[heldBytes].Store(5 << 20)
 	state := p.park()
-	if got := p.opts().accounts.own[bridge.Principal{Name: "ann"}].used[heldBytes].Load(); got < 2<<20 {
+	if got := p.opts().accounts.of(bridge.Principal{Name: "ann"}).used[heldBytes].Load(); got < 2<<20 {
 		t.Errorf("%d bytes are counted", got)
 	}
 	p.source.size = 2 << 20

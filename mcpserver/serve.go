@@ -58,15 +58,23 @@ func (s *Server) listen(ln net.Listener, web *http.Server) *keepalive.Listener {
 			if s.opts().Access.checkOrigin(r) != nil || r.Header.Get("Origin") != "" {
 				return web.Handler
 			}
-			p, refused := s.opts().Access.identify(bearer(r))
-			if refused != nil {
-				return web.Handler
-			}
 			if name, ok := strings.CutPrefix(r.URL.Path, "/mcp/p/"); ok {
 				r.SetPathValue(profileWildcard, name)
 			}
-			sender := s.identity(p, r)
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serveMCP(w, r, sender) })
+			sender, until, refused := s.identify(r, bearer(r))
+			if refused != nil {
+				return web.Handler
+			}
+			known := s.opts()
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if s.opts() != known || expired(until) { // it may no longer be let in
+					web.Handler.ServeHTTP(w, r)
+					return
+				}
+				r, cancel := limited(r, until)
+				defer cancel()
+				s.serveMCP(w, r, sender)
+			})
 		},
 	})
 }

@@ -31,6 +31,8 @@ type Server struct {
 	workers  workers          // of the requests of connections that carry both ways
 	frames   sync.Pool        // unused write buffers of WebSocket connections, which frameWriter writes
 	log      *bridge.Throttle // in front of Options.Log, for what clients cause at will
+	guesses  guesses          // of credentials
+	refused  atomic.Int64     // requests not let in
 
 	slowTime time.Duration // how long a WebSocket client may take nothing from a full outbox
 
@@ -131,6 +133,7 @@ var (
 	errCancelled = errors.New("canceled by the client")      // why a request ends
 	errEnded     = errors.New("the session has ended")       // why a session's requests end
 	errClosing   = errors.New("the bridge is shutting down") // why a Server's connections end
+	errExpired   = errors.New("the token has expired")       // why a stream ends
 	errAnswered  = errors.New("the request is answered")     // why its context ends
 )
 

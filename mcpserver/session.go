@@ -264,16 +264,10 @@ func (s *session) initialize(ctx context.Context, m *wire.Message) bridge.Reply 
 			s.account.free(size)
 		}
 	}()
-	source, failure := s.server.open(ctx, &bridge.Caller{
-		ID:           s.id,
-		Principal:    s.sender.principal,
-		HiddenValue:  s.sender.value,
-		Profile:      s.sender.profile,
-		Info:         bytes.Clone(info),
-		Capabilities: bytes.Clone(capabilities),
-		Notify:       s.back.Notify,
-		Ask:          s.back.Ask,
-	})
+	caller := s.sender.caller()
+	caller.ID, caller.Notify, caller.Ask = s.id, s.back.Notify, s.back.Ask
+	caller.Info, caller.Capabilities = bytes.Clone(info), bytes.Clone(capabilities)
+	source, failure := s.server.open(ctx, &caller)
 	if failure != nil {
 		return bridge.Failed(failure)
 	}

@@ -25,7 +25,7 @@ func (r *registry) add(added *session) error {
 	if r.closed {
 		return errClosing
 	}
-	if !r.server.opts().Access.knows(added.sender.principal) {
+	if !r.server.opts().admits(&added.sender) {
 		return errEnded // Update has shut it out meanwhile
 	}
 	own := added.account

@@ -5,23 +5,27 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/mcpserver/auth"
 )
 
 // settings are the Options of a Server, and what follows from them. They are immutable.
 type settings struct {
 	Options
-	hidden   []string  // keys of HiddenHeaders, sorted
-	accounts *accounts // what each principal uses
+	hidden   []string           // keys of HiddenHeaders, sorted
+	accounts *accounts          // what each principal uses
+	auth     auth.Authenticator // of Access; nil means that nobody needs credentials
 }
 
 // newSettings returns the settings of options. What is in use already stays counted; before may be nil.
 func newSettings(opts Options, before *settings) *settings {
 	o := &settings{Options: opts.withDefaults(), hidden: slices.Sorted(maps.Keys(opts.HiddenHeaders))}
+	if admitted := opts.Access.authenticators(); len(admitted) > 0 {
+		o.auth = admitted
+	}
 	if before == nil {
-		o.accounts = newAccounts(&o.Options, nil)
+		o.accounts = newAccounts(o, nil)
 	} else {
-		o.accounts = newAccounts(&o.Options, before.accounts)
+		o.accounts = newAccounts(o, before.accounts)
 	}
 	return o
 }
@@ -32,26 +36,26 @@ func (s *Server) opts() *settings { return s.settings.Load() }
 // Update replaces the Options, but for Protected, Ready, Refuse, ReadTimeout and Log, which stay as they
 // are. Access and hidden values hold for every request from then on, MessageBytes, QueueBytes and
 // SessionIdle on carriers other than a plain POST for the sessions that begin later. Whoever was let in
-// by a token that is gone, or without one where one is needed now, is shut out: their sessions end.
+// by credentials that are revoked, or without any where they are needed now, is shut out: their sessions
+// end.
 func (s *Server) Update(opts Options) {
 	s.updating.Lock()
 	defer s.updating.Unlock()
 	before := s.opts()
 	opts.Protected, opts.Ready, opts.Refuse = before.Protected, before.Ready, before.Refuse
 	opts.ReadTimeout, opts.Log = before.ReadTimeout, before.Log
-	s.settings.Store(newSettings(opts, before))
-	s.shutOut(func(p bridge.Principal) bool {
-		return opts.Access.Tokens[p.Name] != before.Access.Tokens[p.Name] || !opts.Access.knows(p)
-	})
+	next := newSettings(opts, before)
+	s.settings.Store(next)
+	s.shutOut(func(sender *identity) bool { return !next.admits(sender) })
 }
 
-// shutOut ends what the principals have that are gone.
-func (s *Server) shutOut(gone func(bridge.Principal) bool) {
+// shutOut ends what the senders have that are gone.
+func (s *Server) shutOut(gone func(*identity) bool) {
 	s.tickets.shutOut(gone)
 	s.sessions.mu.Lock()
 	var ended []*session
 	for _, open := range s.sessions.sessions {
-		if gone(open.sender.principal) {
+		if gone(&open.sender) {
 			ended = append(ended, open)
 			s.sessions.remove(open)
 		}
@@ -65,17 +69,17 @@ func (s *Server) shutOut(gone func(bridge.Principal) bool) {
 	}
 }
 
-// shutOut cancels the requests of principals, and returns their views, which it removes.
-func (p *viewPool) shutOut(gone func(bridge.Principal) bool) (removed []*view) {
+// shutOut cancels the requests of senders, and returns their views, which it removes.
+func (p *viewPool) shutOut(gone func(*identity) bool) (removed []*view) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, pending := range p.posts {
-		if gone(pending.principal) {
+		if gone(&pending.sender) {
 			pending.cancel(errEnded)
 		}
 	}
 	for _, v := range slices.Concat(slices.Collect(maps.Values(p.views))...) {
-		if v.source != nil && gone(v.key.sender.principal) {
+		if v.source != nil && gone(&v.key.sender) {
 			p.drop(v)
 			removed = append(removed, v)
 		}
@@ -85,6 +89,6 @@ func (p *viewPool) shutOut(gone func(bridge.Principal) bool) (removed []*view) {
 
 // post is an HTTP request of the modern era.
 type post struct {
-	cancel    context.CancelCauseFunc
-	principal bridge.Principal
+	cancel context.CancelCauseFunc
+	sender identity
 }

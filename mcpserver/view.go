@@ -156,19 +156,13 @@ func (p *viewPool) addView(key viewKey) (*view, *toolformat.Error) {
 
 // open opens the source for a view, and removes the view when that fails.
 func (p *viewPool) open(v *view) {
-	source, failure := p.server.open(p.ctx, &bridge.Caller{
-		ID:           "view " + newID(),
-		Principal:    v.key.sender.principal,
-		HiddenValue:  v.key.sender.value,
-		Profile:      v.key.sender.profile,
-		Info:         []byte(v.key.client),
-		Capabilities: []byte(v.key.capabilities),
-		Modern:       true,
-		Notify:       v.notify,
-		Ask: func(context.Context, string, []byte) ([]byte, *toolformat.Error) {
-			return nil, unavailable("a client of revision %s can be asked only during one of its requests", wire.ModernRevision)
-		},
-	})
+	caller := v.key.sender.caller()
+	caller.ID, caller.Modern, caller.Notify = "view "+newID(), true, v.notify
+	caller.Info, caller.Capabilities = []byte(v.key.client), []byte(v.key.capabilities)
+	caller.Ask = func(context.Context, string, []byte) ([]byte, *toolformat.Error) {
+		return nil, unavailable("a client of revision %s can be asked only during one of its requests", wire.ModernRevision)
+	}
+	source, failure := p.server.open(p.ctx, &caller)
 	p.mu.Lock()
 	if failure == nil && p.closed {
 		failure = shuttingDown(nil)
@@ -284,7 +278,7 @@ func (p *viewPool) oldest(own *account) (oldest *view) {
 func (p *viewPool) addPost(r *http.Request, sender identity, cancel context.CancelCauseFunc) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.posts[r] = post{cancel, sender.principal}
+	p.posts[r] = post{cancel, sender}
 }
 
 func (p *viewPool) removePost(r *http.Request) {

@@ -20,7 +20,7 @@ const bearerProtocol = "bearer."
 // serveWS is MCP over WebSocket: one message a text frame.
 func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 	offered := websocket.Subprotocols(r)
-	sender, refused := s.identifyWS(r, offered)
+	sender, until, refused := s.identifyWS(r, offered)
 	switch {
 	case refused != nil:
 		refused.write(w, r, s)
@@ -48,20 +48,24 @@ func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 		return // Upgrade has answered
 	}
 	defer context.AfterFunc(d.ctx, d.endBox)()
+	if !until.IsZero() {
+		defer time.AfterFunc(time.Until(until), func() { d.box.end(errExpired); conn.SetReadDeadline(time.Now().Add(writeTime)) }).Stop()
+	}
 	if !s.start(func() { d.writeFrames(conn) }) {
 		conn.Close()
 	}
 	d.close(d.readFrames(conn))
 }
 
-// identifyWS returns the identity of a connection: by header, subprotocol or ticket.
-func (s *Server) identifyWS(r *http.Request, offered []string) (identity, *refusal) {
+// identifyWS is identify for a connection: by header, subprotocol or ticket.
+func (s *Server) identifyWS(r *http.Request, offered []string) (identity, time.Time, *refusal) {
 	if id := r.URL.Query().Get("ticket"); id != "" {
-		if sender, ok := s.tickets.redeem(id); ok {
-			sender.profile = r.PathValue(profileWildcard)
-			return sender, nil
+		sender, until, ok := s.tickets.redeem(id)
+		if !ok {
+			return sender, until, &refusal{status: http.StatusUnauthorized, wrong: true, reason: "the ticket is unknown, used or too old: get a new one with POST /ws/ticket"}
 		}
-		return identity{}, &refusal{http.StatusUnauthorized, "the ticket is unknown, used or too old: get a new one with POST /ws/ticket"}
+		sender.profile = r.PathValue(profileWildcard)
+		return sender, until, nil
 	}
 	token := bearer(r)
 	for _, p := range offered {
@@ -69,8 +73,7 @@ func (s *Server) identifyWS(r *http.Request, offered []string) (identity, *refus
 			token = t
 		}
 	}
-	p, refused := s.opts().Access.identify(token)
-	return s.identity(p, r), refused
+	return s.identify(r, token)
 }
 
 func (d *duplex) readFrames(conn *websocket.Conn) error {
@@ -147,6 +150,8 @@ func closeReason(err error) (code int, text string) {
 		return websocket.CloseMessageTooBig, "the message is too large"
 	case errors.Is(err, wire.ErrBinary):
 		return websocket.CloseUnsupportedData, "MCP has only text messages"
+	case errors.Is(err, errExpired):
+		return websocket.ClosePolicyViolation, errExpired.Error()
 	case errors.Is(err, errClosing):
 		return websocket.CloseGoingAway, errClosing.Error()
 	}

@@ -128,6 +128,9 @@ func annotation(tool []byte, name string) bool {
 
 // fits reports whether the profile is for a caller.
 func (p *Profile) fits(caller *bridge.Caller) bool {
+	if caller.Profiles != nil {
+		return slices.Contains(caller.Profiles, p.Name)
+	}
 	if !matches(p.Principals, caller.Principal.Name) {
 		return false
 	}

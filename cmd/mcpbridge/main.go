@@ -91,6 +91,9 @@ func commands() []command {
 		{"stop", "stop [NAME] [--config FILE]", "stop a server, or all that runs", runStop},
 		{"reload", "reload [--config FILE]", "make what runs read its config again", runReload},
 		{"service", "service install|uninstall|status [--config FILE] [--json]", "let systemd start the daemon of a config", runService},
+		{"token create", "token create NAME [--profile P]… [--expires 30d] [--json]", "make a token with which a client may use serve", runTokenCreate},
+		{"token list", "token list [--config FILE] [--json]", "list the tokens that were made", runTokenList},
+		{"token remove", "token remove NAME… [--config FILE]", "shut out the holders of tokens", runTokenRemove},
 		{"completion", "completion bash|zsh|fish", "print the script of a shell that completes commands, tools and arguments", runCompletion},
 		{"version", "version [--json]", "print the version, the commit and the MCP revisions", runVersion},
 	}

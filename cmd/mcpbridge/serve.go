@@ -14,6 +14,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/logbook"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/mcpserver"
+	"github.com/mcpbridge/mcpbridge/mcpserver/auth"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/serve"
 )
@@ -58,10 +59,10 @@ func mayListen(cfg *config.Config) error {
 		return usagef("listen: %s is not HOST:PORT, as in %s", cfg.Listen, defaultListen)
 	}
 	ip, err := netip.ParseAddr(host)
-	if host == "localhost" || err == nil && ip.IsLoopback() || len(cfg.Tokens) > 0 {
+	if host == "localhost" || err == nil && ip.IsLoopback() || cfg.Principals() > 0 {
 		return nil
 	}
-	return usagef("listen: %s is reachable from other machines, where anyone could run the tools: put \"tokens\": {\"NAME\": \"${SECRET}\"} in the config, or listen on 127.0.0.1", cfg.Listen)
+	return usagef("listen: %s is reachable from other machines, where anyone could run the tools: make a token (mcpbridge token create NAME), put \"tokens\": {\"NAME\": \"${SECRET}\"} in the config, or listen on 127.0.0.1", cfg.Listen)
 }
 
 // serve listens until ctx ends.
@@ -100,7 +101,7 @@ func (l *live) serverOptions(cfg *config.Config) mcpserver.Options {
 	models := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*l.chat.Load()).ServeHTTP(w, r) })
 	return mcpserver.Options{
 		HiddenHeaders: cfg.HiddenHeaders(), TicketValues: cfg.TicketValues(),
-		Access:       mcpserver.Access{Tokens: cfg.Tokens, AllowedOrigins: cfg.AllowedOrigins, PublicHosts: cfg.PublicHosts},
+		Access:       access(cfg),
 		MessageBytes: limits.MessageBytes, BatchMessages: limits.BatchMessages, CallsPerSession: limits.CallsPerSession, QueueBytes: limits.QueueBytes,
 		Sessions: limits.Sessions, SessionIdle: limits.SessionIdle, ResumeBytes: limits.ResumeBytes,
 		Log: l.log,
@@ -109,6 +110,23 @@ func (l *live) serverOptions(cfg *config.Config) mcpserver.Options {
 		Refuse:    serve.Refuse,
 		Ready:     http.HandlerFunc(l.serveReady),
 	}
+}
+
+// access returns who may come in.
+func access(cfg *config.Config) mcpserver.Access {
+	a := mcpserver.Access{Tokens: cfg.Tokens, AllowedOrigins: cfg.AllowedOrigins, PublicHosts: cfg.PublicHosts}
+	if len(cfg.Issued) > 0 {
+		var issued []auth.Token
+		for _, t := range cfg.Issued {
+			token := auth.Token{Name: t.Name, Sum: t.Sum(), Profiles: t.Profiles}
+			if t.Expires != nil {
+				token.Expires = *t.Expires
+			}
+			issued = append(issued, token)
+		}
+		a.Auth = append(a.Auth, auth.NewTokens(issued))
+	}
+	return a
 }
 
 // serveReady answers /readyz: 200 if every required server is up. Authenticated callers get the
@@ -130,7 +148,7 @@ func (l *live) serveReady(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
 	cfg := current.Config()
-	if len(cfg.Profiles) > 0 || len(cfg.Tokens) > 0 && !mcpserver.Knows(cfg.Tokens, r) {
+	if len(cfg.Profiles) > 0 || !l.front.Knows(r) {
 		fmt.Fprintln(w, http.StatusText(status))
 		return
 	}
@@ -160,7 +178,7 @@ func (l *live) serveChat() error {
 		MaxBody: int64(cfg.Limits.MessageBytes),
 		Log:     l.log,
 
-		Principals: len(cfg.Tokens),
+		Principals: cfg.Principals(),
 	})
 	if err := loop.Policy.Validate(); err != nil {
 		return err

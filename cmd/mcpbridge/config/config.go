@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/envfile"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/tokens"
 )
 
 // FileName is the customary name of a config.
@@ -35,6 +36,7 @@ type Config struct {
 	Loop           Loop
 	Listen         string            // host:port; default 127.0.0.1:7332
 	Tokens         map[string]string // bearer tokens by the names of their owners, no two alike; default: no authentication
+	Issued         []tokens.Token    // of the file of tokens beside the config
 	AllowedOrigins []string          // as browsers write them (lower case, without a default port), or "null"
 	PublicHosts    []string          // lower-case names, with or without a port, that the Host header of a request may have
 	CA             string            // absolute path of a PEM file: certificate authorities beside the system's
@@ -112,8 +114,19 @@ func (l Loader) Load(path string) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("config %s: %w", path, err)
 	}
-	return l.parse(path, data, mode(path))
+	c, err := l.parse(path, data, mode(path))
+	if err != nil {
+		return nil, err
+	}
+	c.Issued, err = tokens.Read(c.TokenFile())
+	return c, err
 }
+
+// TokenFile returns the path of the file of the tokens that are issued beside those in Tokens.
+func (c *Config) TokenFile() string { return tokens.Path(c.Path) }
+
+// Principals returns how many principals the tokens have, 0 if nobody needs one.
+func (c *Config) Principals() int { return len(c.Tokens) + len(c.Issued) }
 
 // Find returns the path of the config that Load reads: path itself, or for "" the first file that exists
 // in the places of a config.
@@ -212,7 +225,7 @@ func (c *Config) Files() []string {
 	if err != nil {
 		own = filepath.Join(c.Dir, filepath.Base(c.Path))
 	}
-	all := append([]string{own}, c.envFiles...)
+	all := append([]string{own, tokens.Path(own)}, c.envFiles...)
 	for _, d := range c.Tools {
 		switch {
 		case d.Files == "":

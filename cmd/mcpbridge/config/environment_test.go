@@ -49,7 +49,7 @@ func TestLoaderEnvironment(t *testing.T) {
 		t.Errorf("the workspace is %q", c.Servers[1].Args[0])
 	}
 	var files []string
-	for _, name := range []string{FileName, "a.env", envfile.Name, "t/*.json", "o.yaml"} {
+	for _, name := range []string{FileName, "mcpbridge.tokens.json", "a.env", envfile.Name, "t/*.json", "o.yaml"} {
 		files = append(files, filepath.Join(dir, name))
 	}
 	if got := c.Files(); !slices.Equal(got, files) {

@@ -312,7 +312,7 @@ func isHost(s string) bool {
 // readTokens reads tokens by the names of their owners, which equal tokens could not tell apart.
 func readTokens(d *decoder, n node) (map[string]string, bool) {
 	owners := map[string]string{}
-	return mapOf(checkName, func(d *decoder, m node) (string, bool) {
+	return mapOf(checkHolder, func(d *decoder, m node) (string, bool) {
 		token, ok := readText(d, m)
 		other, taken := owners[token]
 		switch {
@@ -329,6 +329,15 @@ func readTokens(d *decoder, n node) (map[string]string, bool) {
 		d.secret(m, true)
 		return token, true
 	})(d, n)
+}
+
+// checkHolder refuses names that are taken for those of other principals: identities of an issuer, and
+// certificates.
+func checkHolder(name string) string {
+	if strings.Contains(name, "#") {
+		return `a name without "#" is needed`
+	}
+	return checkName(name)
 }
 
 func checkName(name string) string {

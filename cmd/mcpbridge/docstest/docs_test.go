@@ -139,7 +139,7 @@ func isConfig(keys map[string]any) bool {
 	return false
 }
 
-var command = regexp.MustCompile(`(?m)^(?:.*[|;&]\s*)?\$?\s*(?:go run ./cmd/|[A-Z]+=\S+ )?(mcpbridge|mcpbench) ([a-z]+(?: (?:list|call))?)(.*)$`)
+var command = regexp.MustCompile(`(?m)^(?:.*[|;&]\s*)?\$?\s*(?:go run ./cmd/|[A-Z]+=\S+ )?(mcpbridge|mcpbench) ([a-z]+(?: (?:list|call|create|remove))?)(.*)$`)
 
 // Every command that is shown exists, and has the flags that it is shown with.
 func TestCommands(t *testing.T) {

@@ -58,7 +58,8 @@ var rules = []struct {
 	{"mcpclient", with(centre, "mcpclient/internal/*")},
 	{"mcpclient/internal/*", leaves},
 	{"mcpclient/*", with(centre, "mcpclient")},
-	{"mcpserver", with(centre, "mcpserver/internal/*")},
+	{"mcpserver", with(centre, "mcpserver/internal/*", "mcpserver/auth")},
+	{"mcpserver/auth", centre},
 	{"mcpserver/internal/*", nil},
 	{"mcpserver/*", with(centre, "mcpserver")},
 	{"providers", centre},
@@ -66,9 +67,10 @@ var rules = []struct {
 	{"providers/*", with(centre, "providers", "providers/internal/*")},
 
 	// The programs.
-	{"cmd/mcpbridge/config", with(leaves, "cmd/mcpbridge/internal/hint", "cmd/mcpbridge/internal/file", "cmd/mcpbridge/internal/envfile")},
+	{"cmd/mcpbridge/config", with(leaves, "cmd/mcpbridge/internal/hint", "cmd/mcpbridge/internal/file", "cmd/mcpbridge/internal/envfile", "cmd/mcpbridge/internal/tokens")},
 	{"cmd/mcpbridge/internal/hint", []string{"toolformat"}},
 	{"cmd/mcpbridge/internal/file", nil},
+	{"cmd/mcpbridge/internal/tokens", []string{"cmd/mcpbridge/internal/file"}},
 	{"cmd/mcpbridge/internal/envfile", []string{"cmd/mcpbridge/internal/hint", "cmd/mcpbridge/internal/file"}},
 	{"cmd/mcpbridge/internal/clients", []string{"cmd/mcpbridge/config", "cmd/mcpbridge/internal/edit", "cmd/mcpbridge/internal/hint"}},
 	{"cmd/mcpbridge/internal/output", []string{"cmd/mcpbridge/internal/terminal"}},

@@ -134,7 +134,7 @@ func build(cfg *config.Config, opts Options) (*Stack, error) {
 		MaxName:    cfg.Names.MaxLength,
 		Settle:     settleTime(cfg, opts.WaitAll),
 		Alone:      settleTime(cfg, true),
-		Principals: len(cfg.Tokens),
+		Principals: cfg.Principals(),
 		ServerInfo: info,
 		ID:         s.pool.id,
 		Log:        s.log,
@@ -146,7 +146,7 @@ func build(cfg *config.Config, opts Options) (*Stack, error) {
 // limitChildren applies the config's limits to the child processes of the pool.
 func (s *Stack) limitChildren() {
 	most, share := cmp.Or(s.cfg.Limits.Children, defaultChildren), 0
-	if len(s.cfg.Tokens) > 1 {
+	if s.cfg.Principals() > 1 {
 		share = (most + 1) / 2
 	}
 	s.pool.children.Resize(most, share, cmp.Or(s.cfg.Limits.Starting, max(8, 2*runtime.NumCPU())))
@@ -201,7 +201,7 @@ func (s *Stack) openNatives(strict bool) (err error) {
 	s.native, err = bridge.NewNative(bridge.NativeOptions{
 		Log: s.log, SharedValue: s.cfg.HiddenValue,
 		Concurrency: limits.NativeCalls, Queue: limits.NativeQueue, MaxResult: limits.NativeResult,
-		Principals: len(s.cfg.Tokens),
+		Principals: s.cfg.Principals(),
 	}, s.natives.tools...)
 	return err
 }

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/tokens"
+)
+
+// tokenCommand parses the arguments of a token command: names, at least one unless most is 0.
+func tokenCommand(f *sourceFlags, args []string, most int) (cfg *config.Config, err error) {
+	path := f.configFlag("the tokens are for serve with this `FILE`")
+	if err := f.parseOwn(args); err != nil {
+		return nil, err
+	}
+	switch {
+	case f.NArg() > most:
+		return nil, usagef("%s: unexpected argument %s", f.Name(), hint.Quote(f.Arg(most)))
+	case f.NArg() == 0 && most > 0:
+		return nil, usagef("%s: expected a name", f.Name())
+	}
+	found, err := findConfig(f.Name(), *path)
+	if err != nil {
+		return nil, err
+	}
+	if cfg, err = config.Load(found); err != nil {
+		return nil, &exitError{exitUsage, err.Error()}
+	}
+	return cfg, nil
+}
+
+func runTokenCreate(_ context.Context, args []string, std streams) error {
+	f := newFlags("token create", "token create NAME [flags]", "Makes a token with which NAME may use serve, and prints it. It is kept nowhere: the\nfile beside the config has only its hash.", std)
+	profiles := f.StringArray("profile", nil, "let it have only this `PROFILE`; may be repeated")
+	life := f.String("expires", "", "let it expire after this `TIME`, as in 30d or 12h (default: never)")
+	asJSON := f.Bool("json", false, "print one JSON object")
+	cfg, err := tokenCommand(f, args, 1)
+	if err != nil {
+		return err
+	}
+	now := time.Now().UTC().Truncate(time.Second)
+	made := tokens.Token{Name: f.Arg(0), Profiles: *profiles, Created: now}
+	for _, name := range made.Profiles {
+		if !slices.ContainsFunc(cfg.Profiles, func(p config.Profile) bool { return p.Name == name }) {
+			return usagef("token create: %s has no profile %s", cfg.Path, hint.Quote(name))
+		}
+	}
+	if *life != "" {
+		lasts, ok := lifetime(*life)
+		if !ok {
+			return usagef("token create: --expires: expected a positive time, as in 30d or 12h, not %s", hint.Quote(*life))
+		}
+		until := now.Add(lasts)
+		made.Expires = &until
+	}
+	text, err := tokens.Create(cfg.TokenFile(), made)
+	if err != nil {
+		return usagef("token create: %v", err)
+	}
+	if *asJSON {
+		return printJSON(std.out, map[string]any{"name": made.Name, "token": text, "profiles": made.Profiles, "expires": made.Expires})
+	}
+	fmt.Fprintln(std.out, text)
+	fmt.Fprintf(std.err, "%s may use serve with this token, which is not shown again\n", made.Name)
+	if cfg.Principals() == 0 {
+		fmt.Fprintln(std.err, "from now on serve asks every client for a token")
+	}
+	return nil
+}
+
+// lifetime reads a time in days, or as Go writes them.
+func lifetime(text string) (time.Duration, bool) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.ParseUint(days, 10, 16)
+		return time.Duration(n) * 24 * time.Hour, err == nil && n > 0
+	}
+	d, err := time.ParseDuration(text)
+	return d, err == nil && d > 0
+}
+
+func runTokenList(_ context.Context, args []string, std streams) error {
+	f := newFlags("token list", "token list [flags]", "Lists the tokens that token create has made, without the tokens themselves.", std)
+	asJSON := f.Bool("json", false, "print an array, an object for each token")
+	cfg, err := tokenCommand(f, args, 0)
+	if err != nil {
+		return err
+	}
+	if *asJSON {
+		return printJSON(std.out, append([]tokens.Token{}, cfg.Issued...))
+	}
+	return printTokens(std.out, cfg.Issued)
+}
+
+func printTokens(w io.Writer, list []tokens.Token) error {
+	if len(list) == 0 {
+		fmt.Fprintln(w, "no tokens")
+		return nil
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "NAME\tPROFILES\tCREATED\tEXPIRES")
+	for _, t := range list {
+		profiles, expires := "any that is for it", "never"
+		if len(t.Profiles) > 0 {
+			profiles = strings.Join(t.Profiles, ", ")
+		}
+		if t.Expires != nil {
+			expires = t.Expires.Format(time.DateOnly)
+			if t.Expires.Before(time.Now()) {
+				expires += " (has expired)"
+			}
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", t.Name, profiles, t.Created.Format(time.DateOnly), expires)
+	}
+	return table.Flush()
+}
+
+func runTokenRemove(_ context.Context, args []string, std streams) error {
+	f := newFlags("token remove", "token remove NAME…", "Removes tokens that token create has made. Who uses one is shut out at once.", std)
+	cfg, err := tokenCommand(f, args, len(args))
+	if err != nil {
+		return err
+	}
+	if err := tokens.Remove(cfg.TokenFile(), f.Args()...); err != nil {
+		return usagef("token remove: %v", err)
+	}
+	for _, name := range f.Args() {
+		fmt.Fprintf(std.out, "removed the token of %s\n", name)
+	}
+	return nil
+}

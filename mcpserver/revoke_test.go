@@ -1,0 +1,83 @@
+package mcpserver
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+)
+
+// The requests of a connection that is kept alive need a token that is not revoked meanwhile.
+func TestRevokedOnConnection(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	s := New(sourcetest.NewFake(), Options{Access: Access{Tokens: map[string]string{"ann": "a"}}})
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(t.Context(), ln) }()
+	defer func() { s.Close(); ln.Close(); <-served }()
+	conn, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	in := bufio.NewReader(conn)
+	ask := func() int {
+		body := `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"a","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
+		fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer a\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: server/discover\r\nContent-Length: %d\r\n\r\n%s", ln.Addr(), len(body), body)
+		resp, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		bufio.NewReader(resp.Body).WriteTo(discard{})
+		return resp.StatusCode
+	}
+	for range 2 {
+		if got := ask(); got != http.StatusOK {
+			t.Fatalf("status %d", got)
+		}
+	}
+	s.Update(Options{Access: Access{Tokens: map[string]string{"ann": "another"}}})
+	if got := ask(); got != http.StatusUnauthorized {
+		t.Errorf("status %d after the token was revoked", got)
+	}
+}
+
+type discard struct{}
+
+func (discard) Write(b []byte) (int, error) { return len(b), nil }
+
+// Wrong credentials cost more and more time, up to a bound, by network; the memory for it is bounded.
+func TestGuessesCost(t *testing.T) {
+	var g guesses
+	now := time.Unix(1_000_000, 0)
+	for i := range 200 {
+		cost := g.cost(network("[2001:db8::1%eth0]:99"), now)
+		if i < guessBurst && cost > 0 || cost > guessWait || i > 100 && cost < guessWait {
+			t.Fatalf("guess %d costs %s", i, cost)
+		}
+	}
+	if cost := g.cost(network("[2001:db8::2]:99"), now); cost != guessWait {
+		t.Errorf("the next address of the network costs %s", cost)
+	}
+	if cost := g.cost(network("192.0.2.1:99"), now); cost > 0 {
+		t.Errorf("another network costs %s", cost)
+	}
+	if cost := g.cost(network("[2001:db8::1]:99"), now.Add(time.Minute)); cost > 0 {
+		t.Errorf("a minute later one costs %s", cost)
+	}
+	for i := range 2 * maxAddresses {
+		g.cost(netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), 32), now.Add(time.Hour))
+	}
+	if len(g.free) > maxAddresses+1 {
+		t.Errorf("%d addresses are kept", len(g.free))
+	}
+}
