@@ -174,36 +174,39 @@ func TestLeftOut(t *testing.T) {
 // A caller is told of a change of its list before the result of the call that has caused it, and of no
 // other change.
 func TestChanges(t *testing.T) {
-	fake := sourcetest.NewFake()
-	source := profile.New(bridge.New(bridge.Options{}, bridge.Member{Name: "a", Source: fake}), profile.Options{Profiles: []profile.Profile{
-		{Name: "p", Tools: profile.Names{Include: []string{"change", "own*"}}}}})
-	var h, unlisted heard
-	caller := named("ann", "")
-	caller.Notify = h.notify
-	s := open(t, source, caller)
-	other := named("bob", "")
-	other.Notify = unlisted.notify
-	open(t, source, other)
-	names(t, s)
-	for i, c := range []struct {
-		name string
-		told int
-	}{{"x1", 0}, {"own1", 1}, {"x2", 1}} {
-		if r := call(t, s, "change", `{"name":"`+c.name+`"}`); r.Err != nil {
-			t.Fatal(r.Err)
+	for _, modern := range []bool{false, true} {
+		fake := sourcetest.NewFake()
+		source := profile.New(bridge.New(bridge.Options{}, bridge.Member{Name: "a", Source: fake}), profile.Options{Profiles: []profile.Profile{
+			{Name: "p", Tools: profile.Names{Include: []string{"change", "own*"}}}}})
+		var h, unlisted heard
+		join := func(name string, to *heard) bridge.Session {
+			caller := named(name, "")
+			caller.Notify, caller.Modern = to.notify, modern
+			return open(t, source, caller)
 		}
-		if h.count() != c.told {
-			t.Errorf("after %s: told of %d changes, want %d", c.name, h.count(), c.told)
+		s := join("ann", &h)
+		join("bob", &unlisted)
+		names(t, s)
+		for i, c := range []struct {
+			name string
+			told int
+		}{{"x1", 0}, {"own1", 1}, {"x2", 1}} {
+			if r := call(t, s, "change", `{"name":"`+c.name+`"}`); r.Err != nil {
+				t.Fatal(r.Err)
+			}
+			if h.count() != c.told {
+				t.Errorf("after %s: told of %d changes, want %d", c.name, h.count(), c.told)
+			}
+			if got := names(t, s); i > 0 && !slices.Contains(got, "own1") {
+				t.Errorf("after %s the list is %v", c.name, got)
+			}
 		}
-		if got := names(t, s); i > 0 && !slices.Contains(got, "own1") {
-			t.Errorf("after %s the list is %v", c.name, got)
+		if r := call(t, s, "own1", "{}"); r.Err != nil {
+			t.Error(r.Err)
 		}
-	}
-	if r := call(t, s, "own1", "{}"); r.Err != nil {
-		t.Error(r.Err)
-	}
-	if unlisted.count() > 0 {
-		t.Error("a caller that has no list was told that it has changed")
+		if told := unlisted.count() > 0; told && !modern {
+			t.Error("a caller that has no list was told that it has changed")
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/profile"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -312,6 +313,28 @@ func TestTasksOfOthers(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// A task of a principal under one profile is unknown under another one.
+func TestTasksOfProfiles(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	for _, p := range prefixes {
+		s := newTaskServer("modern")
+		cfg := taskCarriers[0].config(t, s.Server)
+		cfg.Sharing = mcpclient.Shared
+		f := newGuarded(t, profile.New(bridge.New(bridge.Options{}, p.members(dial(t, cfg))...), profile.Options{Profiles: []profile.Profile{{Name: "first"}, {Name: "second"}}}))
+		at := func(name string) *caller {
+			return newCaller(t, f, func(testing.TB, *front) *peer.Client {
+				return peer.HTTP(t.Context(), f.web.URL+"/mcp/p/"+name, bearer("ann"))
+			}, true, tasking)
+		}
+		first, second := at("first"), at("second")
+		first.result(first.request("tools/call", `"name":"`+p.prefix+`work","arguments":{"id":"firsts"}`, ""))
+		for _, method := range []string{wire.MethodTasksGet, wire.MethodTasksCancel, wire.MethodTasksUpdate} {
+			second.unknown(method, "firsts")
+		}
+		first.result(first.request("tasks/get", `"taskId":"firsts"`, ""))
 	}
 }
 
