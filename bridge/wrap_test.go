@@ -2,11 +2,13 @@ package bridge_test
 
 import (
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/observe"
+	"github.com/mcpbridge/mcpbridge/bridge/pins"
 	"github.com/mcpbridge/mcpbridge/bridge/profile"
 	"github.com/mcpbridge/mcpbridge/bridge/rates"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
@@ -40,7 +42,8 @@ func TestWrappers(t *testing.T) {
 		{"Overlay", none, overlay},
 		{"a Stream of calls", none, stream.Wrap},
 		{"profiles", none, profiles},
-		{"all", guard, whole},
+		{"pins", pinning(t), none},
+		{"all", func(s bridge.Source) bridge.Source { return guard(pinning(t)(s)) }, whole},
 		{"all twice", none, func(s bridge.Source) bridge.Source {
 			return whole(bridge.New(bridge.Options{}, bridge.Member{Name: "inner", Source: whole(s)}))
 		}},
@@ -53,6 +56,46 @@ func TestWrappers(t *testing.T) {
 			})
 		})
 	}
+}
+
+// pinning returns what pins a member, for which all tools of the contract have been accepted.
+func pinning(t *testing.T) func(bridge.Source) bridge.Source {
+	var store memory
+	fake := sourcetest.NewFake()
+	for _, name := range []string{"new1", "new2"} {
+		fake.Add(`{"name":"` + name + `","inputSchema":{"type":"object"}}`)
+	}
+	s, err := pins.New(fake, pins.Options{Store: &store}).Open(t.Context(), &bridge.Caller{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.List(t.Context(), bridge.Tools); err != nil {
+		t.Fatal(err)
+	}
+	return func(source bridge.Source) bridge.Source { return pins.New(source, pins.Options{Store: &store}) }
+}
+
+// memory is a store in memory.
+type memory struct {
+	mu   sync.Mutex // guards text
+	text []byte
+}
+
+func (s *memory) Read() ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text, nil
+}
+
+func (s *memory) Update(change func([]byte) ([]byte, error)) (err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text, err := change(s.text)
+	if err == nil {
+		s.text = text
+	}
+	return err
 }
 
 // A session that cannot be wrapped is closed.

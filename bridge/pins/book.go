@@ -1,0 +1,174 @@
+package pins
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+)
+
+// Bounds of a Book. Of a definition beyond them only the digest is kept, and of a new tool or prompt
+// nothing.
+const (
+	maxDefinition = 64 << 10
+	maxBook       = 16 << 20
+	maxPins       = 5000 // of one kind
+)
+
+// A Book is what is kept of a server. A kind that is nil has not been seen.
+type Book struct {
+	Tools   map[string]*Pin `json:"tools,omitzero"`
+	Prompts map[string]*Pin `json:"prompts,omitzero"`
+}
+
+// A Pin is what is kept of a tool or a prompt.
+type Pin struct {
+	Accepted *Definition `json:"accepted,omitempty"` // nil if it is new
+	Held     *Definition `json:"held,omitempty"`     // another one that is held back; nil if there is none
+}
+
+// A Definition is one that a server has listed.
+type Definition struct {
+	Digest string          `json:"digest"`
+	Raw    json.RawMessage `json:"definition,omitempty"` // nil if it is too long to be kept
+}
+
+// A Change is a definition that is held back.
+type Change struct {
+	Kind bridge.ListKind
+	Name string
+	Pin
+}
+
+// Parse reads the text of a store; there may be none.
+func Parse(text []byte) (*Book, error) {
+	b := &Book{}
+	if text == nil {
+		return b, nil
+	}
+	if err := json.Unmarshal(text, b); err != nil {
+		return nil, err
+	}
+	for kind := range pinnedKinds() {
+		for name, p := range *b.kind(kind) {
+			if p == nil || p.Accepted == nil && p.Held == nil {
+				return nil, fmt.Errorf("%s: %.100q has neither an accepted definition nor one that is held", kind.Member(), name)
+			}
+		}
+	}
+	return b, nil
+}
+
+// pinnedKinds yields the kinds whose items are pinned.
+func pinnedKinds() func(func(bridge.ListKind) bool) {
+	return slices.Values([]bridge.ListKind{bridge.Tools, bridge.Prompts})
+}
+
+func isPinned(kind bridge.ListKind) bool { return kind == bridge.Tools || kind == bridge.Prompts }
+
+// kind returns the pins of a kind.
+func (b *Book) kind(kind bridge.ListKind) *map[string]*Pin {
+	if kind == bridge.Prompts {
+		return &b.Prompts
+	}
+	return &b.Tools
+}
+
+// text returns the text of a store.
+func (b *Book) text() ([]byte, error) {
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(b)
+	return text.Bytes(), err
+}
+
+// Held returns what is held back, in order.
+func (b *Book) Held() (all []Change) {
+	for kind := range pinnedKinds() {
+		pins := *b.kind(kind)
+		for _, name := range slices.Sorted(maps.Keys(pins)) {
+			if pins[name].Held != nil {
+				all = append(all, Change{kind, name, *pins[name]})
+			}
+		}
+	}
+	return all
+}
+
+// Accept accepts what is held back under a name, or all if that is "", and returns it.
+func (b *Book) Accept(name string) (accepted []Change) {
+	for _, c := range b.Held() {
+		if name == "" || name == c.Name {
+			accepted = append(accepted, c)
+			(*b.kind(c.Kind))[c.Name] = &Pin{Accepted: c.Pin.Held}
+		}
+	}
+	return accepted
+}
+
+// Accept is Book.Accept of the text of a store, for [Store.Update].
+func Accept(text []byte, name string) (after []byte, accepted []Change, err error) {
+	b, err := Parse(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	if accepted = b.Accept(name); len(accepted) == 0 {
+		return text, nil, nil
+	}
+	after, err = b.text()
+	return after, accepted, err
+}
+
+// note takes a list into the book: the first one of a kind is accepted, of another one what is new or has
+// changed is held. It reports whether that changes the book. complete says that the list is the server's
+// current one.
+func (b *Book) note(kind bridge.ListKind, l *bridge.List, complete bool) (changed bool) {
+	pins := b.kind(kind)
+	first := *pins == nil
+	if first {
+		if len(l.Items) == 0 && (kind == bridge.Tools || !complete) {
+			return false
+		}
+		*pins = map[string]*Pin{}
+	}
+	size := b.size()
+	keep := func(sum string, raw []byte) *Definition {
+		if len(raw) > maxDefinition || size+len(raw) > maxBook {
+			return &Definition{Digest: sum}
+		}
+		size += len(raw)
+		return &Definition{sum, raw}
+	}
+	for _, it := range l.Items {
+		p, sum := (*pins)[it.Key], digest(it.Raw)
+		switch {
+		case p == nil && len(*pins) >= maxPins:
+		case p == nil && first:
+			(*pins)[it.Key] = &Pin{Accepted: keep(sum, it.Raw)}
+		case p == nil:
+			(*pins)[it.Key], changed = &Pin{Held: keep(sum, it.Raw)}, true
+		case p.Accepted != nil && p.Accepted.Digest == sum, p.Held != nil && p.Held.Digest == sum:
+		default:
+			(*pins)[it.Key], changed = &Pin{p.Accepted, keep(sum, it.Raw)}, true
+		}
+	}
+	return changed || first
+}
+
+// size returns how many bytes of definitions the book has.
+func (b *Book) size() (n int) {
+	for kind := range pinnedKinds() {
+		for _, p := range *b.kind(kind) {
+			for _, d := range []*Definition{p.Accepted, p.Held} {
+				if d != nil {
+					n += len(d.Raw)
+				}
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,252 @@
+package pins
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+)
+
+// A Store keeps a text, for whoever asks. It may be used from many goroutines and processes.
+type Store interface {
+	// Read returns the text, nil if there is none.
+	Read() ([]byte, error)
+
+	// Update replaces the text, nil if there is none, by what change makes of it. No other Update comes
+	// between. change may be called more than once; if it fails, the text stays.
+	Update(change func(text []byte) ([]byte, error)) error
+}
+
+// Options are the settings of New.
+type Options struct {
+	Store   Store
+	Command string       // shows what is held back, as messages say
+	Log     *slog.Logger // nil discards
+}
+
+// Pins is the wrapper of one server. It may be used from many goroutines.
+type Pins struct {
+	source bridge.Source
+	opts   Options
+
+	book atomic.Pointer[book] // as known; nil before the first list
+	last [bridge.ListKinds]atomic.Pointer[view]
+
+	mu     sync.Mutex      // held while the store is read or changed; guards what follows
+	logged map[string]bool // what was said to be held back, and what else went wrong
+}
+
+// book is a Book that does not change any more.
+type book struct {
+	*Book
+	fault error // why it could not be read
+	sum   [sha256.Size]byte
+}
+
+// view is a list with what is held back of it.
+type view struct {
+	from, list *bridge.List
+	book       *book
+	held       map[string]bool // names that cannot be called; whether they are new
+	problems   []bridge.Problem
+}
+
+// New wraps the source of a server.
+func New(source bridge.Source, opts Options) *Pins {
+	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
+	return &Pins{source: source, opts: opts, logged: map[string]bool{}}
+}
+
+// Open implements bridge.Source.
+func (p *Pins) Open(ctx context.Context, caller *bridge.Caller) (bridge.Session, error) {
+	s := &session{pins: p}
+	below := *caller
+	below.Notify = func(method string, params []byte) {
+		for kind := range pinnedKinds() {
+			if method == kind.Changed() {
+				s.outdated[kind].Store(true)
+			}
+		}
+		if caller.Notify != nil {
+			caller.Notify(method, params)
+		}
+	}
+	var err error
+	if s.Session, err = p.source.Open(ctx, &below); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Problems names what is held back of the last lists.
+func (p *Pins) Problems() (all []bridge.Problem) {
+	for kind := range pinnedKinds() {
+		if v := p.last[kind].Load(); v != nil {
+			all = append(all, v.problems...)
+		}
+	}
+	return all
+}
+
+// look returns what may be seen of a list, which it takes into the store. again reads the store first.
+func (p *Pins) look(kind bridge.ListKind, l *bridge.List, complete, again bool) *view {
+	b, last := p.book.Load(), p.last[kind].Load()
+	if last != nil && last.book == b && last.from.Equal(l) && !(again && len(last.held) > 0) {
+		if last.from != l {
+			last = newView(kind, l, b, p.opts.Command)
+		}
+		return last
+	}
+	v := newView(kind, l, p.note(kind, l, complete), p.opts.Command)
+	if again && len(v.held) > 0 {
+		if b = p.read(); b != v.book {
+			v = newView(kind, l, b, p.opts.Command)
+		}
+	}
+	p.last[kind].Store(v)
+	p.log(v)
+	return v
+}
+
+// note takes a list into the store if it is not there.
+func (p *Pins) note(kind bridge.ListKind, l *bridge.List, complete bool) *book {
+	b := p.book.Load()
+	if b == nil {
+		b = p.read()
+	}
+	if b.fault != nil {
+		return p.read()
+	}
+	copied := b.clone()
+	if !copied.note(kind, l, complete) {
+		return b
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var noted *book
+	err := p.opts.Store.Update(func(text []byte) ([]byte, error) {
+		now, err := Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		now.note(kind, l, complete)
+		if text, err = now.text(); err == nil {
+			noted = &book{now, nil, sha256.Sum256(text)}
+		}
+		return text, err
+	})
+	if err != nil { // until this program ends
+		noted = &book{Book: copied, sum: b.sum}
+		p.warn("pins are not kept: " + err.Error())
+	}
+	p.book.Store(noted)
+	return noted
+}
+
+// read reads the store, and returns the book that is known if it is the same.
+func (p *Pins) read() *book {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	text, err := p.opts.Store.Read()
+	known, b := p.book.Load(), &book{sum: sha256.Sum256(text)}
+	if known != nil && known.sum == b.sum && (known.fault == nil) == (err == nil) {
+		return known
+	}
+	if err == nil {
+		b.Book, err = Parse(text)
+	}
+	if err != nil {
+		b.Book, b.fault = &Book{}, err
+	}
+	p.book.Store(b)
+	return b
+}
+
+// clone returns a copy for changes.
+func (b *Book) clone() *Book {
+	own := &Book{}
+	for kind := range pinnedKinds() {
+		if pins := *b.kind(kind); pins != nil {
+			*own.kind(kind) = map[string]*Pin{}
+			for name, p := range pins {
+				(*own.kind(kind))[name] = p
+			}
+		}
+	}
+	return own
+}
+
+// newView returns what may be seen of a list.
+func newView(kind bridge.ListKind, l *bridge.List, b *book, command string) *view {
+	v := &view{from: l, list: l, book: b, held: map[string]bool{}}
+	if b.fault != nil {
+		v.problems = []bridge.Problem{{Text: fmt.Sprintf("all %s are held back, as what was accepted cannot be read: %v (%s)", kind.Member(), b.fault, command), LeftOut: true}}
+	}
+	for _, it := range l.Items {
+		shown, ok := b.accepted(kind, it)
+		if ok && string(shown.Raw) == string(it.Raw) {
+			continue
+		}
+		_, noted := v.held[it.Key]
+		if v.held[it.Key] = !ok; !noted && b.fault == nil {
+			v.problems = append(v.problems, bridge.Problem{Text: fmt.Sprintf("%s (%s)", heldBack(kind, it.Key, !ok), command), LeftOut: !ok})
+		}
+	}
+	if len(v.held) > 0 {
+		v.list = l.Derive(b, func(it bridge.Item) (bridge.Item, bool) { return b.accepted(kind, it) })
+	}
+	return v
+}
+
+// heldBack says that a tool or prompt is held back, and why.
+func heldBack(kind bridge.ListKind, name string, isNew bool) string {
+	noun := map[bridge.ListKind]string{bridge.Tools: "tool", bridge.Prompts: "prompt"}[kind]
+	if isNew {
+		return fmt.Sprintf("%s %s is held back: its definition has not been accepted yet", noun, name)
+	}
+	return fmt.Sprintf("%s %s is held back: its definition has changed since it was accepted", noun, name)
+}
+
+// accepted returns an item as it was accepted; false if it was not.
+func (b *book) accepted(kind bridge.ListKind, it bridge.Item) (bridge.Item, bool) {
+	pin := (*b.kind(kind))[it.Key]
+	switch {
+	case pin == nil && *b.kind(kind) == nil && b.fault == nil: // not seen: a list of a source that is away
+		return it, true
+	case pin == nil || pin.Accepted == nil:
+		return it, false
+	case pin.Accepted.Digest == digest(it.Raw):
+		return it, true
+	}
+	own, err := bridge.NewItem(kind, pin.Accepted.Raw)
+	if pin.Accepted.Raw == nil || err != nil || own.Key != it.Key {
+		return it, false
+	}
+	own.Untrusted, own.Repeatable = it.Untrusted, own.Repeatable && !it.Untrusted
+	return own, true
+}
+
+// maxLogged bounds what is said to be held back.
+const maxLogged = 1000
+
+// log says once what is held back.
+func (p *Pins) log(v *view) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, problem := range v.problems {
+		p.warn(problem.Text)
+	}
+}
+
+// warn warns once. p.mu is held.
+func (p *Pins) warn(text string) {
+	if !p.logged[text] && len(p.logged) < maxLogged {
+		p.logged[text] = true
+		p.opts.Log.Warn(text)
+	}
+}

@@ -1,0 +1,110 @@
+package pins
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// session is a caller's view of a server.
+type session struct {
+	bridge.Session // below
+	pins           *Pins
+
+	seen     [bridge.ListKinds]atomic.Pointer[view] // of the last list
+	outdated [bridge.ListKinds]atomic.Bool          // there is another list than the last one
+}
+
+// List implements bridge.Session.
+func (s *session) List(ctx context.Context, kind bridge.ListKind) (*bridge.List, error) {
+	if !isPinned(kind) {
+		return s.Session.List(ctx, kind)
+	}
+	v, err := s.view(ctx, kind)
+	if v == nil {
+		return nil, err
+	}
+	return v.list, err
+}
+
+// view returns what may be seen of the current list.
+func (s *session) view(ctx context.Context, kind bridge.ListKind) (*view, error) {
+	s.outdated[kind].Store(false)
+	l, err := s.Session.List(ctx, kind)
+	if l == nil {
+		s.outdated[kind].Store(true)
+		return nil, err
+	}
+	v := s.pins.look(kind, l, err == nil, true)
+	s.seen[kind].Store(v)
+	return v, err
+}
+
+// Do implements bridge.Session.
+func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
+	if kind, ok := bridge.ListKindOf(req.Method); ok && isPinned(kind) {
+		return s.page(ctx, kind, req)
+	}
+	if kind, _, ok := bridge.Routes(req.Method); ok && isPinned(kind) {
+		if fault := s.check(ctx, kind, req.Target); fault != nil {
+			return bridge.Failed(fault)
+		}
+	}
+	return s.Session.Do(ctx, req)
+}
+
+// check returns an error unless a tool or prompt was accepted. It reads the list only if that has changed,
+// or if it does not have the name as it was accepted.
+func (s *session) check(ctx context.Context, kind bridge.ListKind, name string) *toolformat.Error {
+	v := s.seen[kind].Load()
+	if v != nil && !s.outdated[kind].Load() && v.book == s.pins.book.Load() && v.has(name) {
+		return nil
+	}
+	v, err := s.view(ctx, kind)
+	switch {
+	case v == nil && ctx.Err() != nil:
+		return toolformat.Errorf(toolformat.Canceled, "canceled")
+	case v == nil:
+		return toolformat.AsError(err)
+	case v.has(name):
+		return nil
+	}
+	if isNew, held := v.held[name]; held {
+		return toolformat.Errorf(toolformat.Denied, "%s: whoever runs the bridge can look at it and accept it", heldBack(kind, name, isNew))
+	}
+	return v.list.Unknown(name)
+}
+
+// has reports whether a name was accepted, and is what was accepted.
+func (v *view) has(name string) bool {
+	if _, held := v.held[name]; held {
+		return false
+	}
+	_, ok := v.list.Find(name)
+	return ok
+}
+
+// page answers a list method as a request: what it asks for is read below anew.
+func (s *session) page(ctx context.Context, kind bridge.ListKind, req *bridge.Request) bridge.Reply {
+	reply := s.Session.Do(ctx, req)
+	if reply.Err != nil {
+		return reply
+	}
+	reply.Free()
+	l, err := s.List(ctx, kind)
+	if l == nil {
+		return bridge.Failed(toolformat.AsError(err))
+	}
+	cursor := ""
+	if req.Params != nil {
+		cursor, _ = req.Params.Text(wire.Cursor)
+	}
+	page, fault := l.Page(cursor)
+	if fault != nil {
+		return bridge.Failed(fault)
+	}
+	return bridge.Result(page, nil)
+}
