@@ -1,6 +1,7 @@
 package config
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -104,6 +105,10 @@ func readScopes(d *decoder, n node) ([]string, bool) {
 
 func readPort(d *decoder, n node) (int, bool) {
 	port, ok := n.number()
+	if text, isText := n.value.(hujson.Literal); isText && text.Kind() == '"' { // as a variable is
+		whole, err := strconv.Atoi(text.String())
+		port, ok = float64(whole), err == nil
+	}
 	if !ok || port != float64(int(port)) || port < 1 || port > 65535 {
 		d.expected(n, "a port from 1 to 65535")
 		return 0, false

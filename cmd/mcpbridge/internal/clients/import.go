@@ -163,7 +163,7 @@ func (i *Import) fingerprint(s *Server) fingerprint {
 		program = append(program, i.fill(a))
 	}
 	var values []string
-	for _, p := range slices.Concat(s.Env, s.Headers) {
+	for _, p := range slices.Concat(s.Env, s.Headers, s.OAuth) {
 		values = append(values, p.Name+"="+i.fill(p.Value))
 	}
 	slices.Sort(values)
@@ -232,6 +232,8 @@ func (i *Import) value(s *Server, name string, perWindow bool) json.RawMessage {
 	put("type", s.Type, s.Type != "" && s.Command == "")
 	put("url", i.hidden(s.URL, "", "url", name), s.URL.Text != "")
 	put("headers", i.pairs(s.Headers, name, headerVariable(name)), len(s.Headers) > 0)
+	put("oauth", i.pairs(s.OAuth, name, func(p Pair) string { return name + "_" + p.Name }), len(s.OAuth) > 0 && !s.NoOAuth)
+	put("oauth", false, s.NoOAuth)
 	put("timeout", s.Timeout.String(), s.Timeout > 0)
 	put("connectTimeout", s.ConnectTimeout.String(), s.ConnectTimeout > 0)
 	put("include", s.Include, len(s.Include) > 0)

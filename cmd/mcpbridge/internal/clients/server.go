@@ -29,6 +29,8 @@ type Server struct {
 	Dir     string
 	URL     Text
 	Headers []Pair
+	OAuth   []Pair // what it needs for a login
+	NoOAuth bool   // the client lets nobody log in
 	Type    string // "sse", or ""
 
 	Timeout, ConnectTimeout time.Duration
@@ -216,7 +218,9 @@ func (s *Server) take(n edit.Node) {
 		s.Include = s.strings(n)
 	case "excludeTools", "disabledTools", "disabled_tools":
 		s.Exclude = s.strings(n)
-	case "oauth", "auth", "oauth_resource", "headersHelper", "authProviderType", "scopes":
+	case "oauth", "auth":
+		s.takeOAuth(n)
+	case "oauth_resource", "headersHelper", "authProviderType", "scopes":
 		s.Hand = true
 		s.note(n.Line, `%q is left out: put an Authorization header in "headers"`, n.Key)
 	case "type", "transport", "transportType", "name", "description", "display_name", "icon", "iconPath", "gallery", "version", "tags", "source", "bundled",
@@ -247,6 +251,39 @@ func (s *Server) takeCommand(n edit.Node) {
 		return
 	}
 	s.Command, s.Args = words[0].ours(), append(words[1:], s.Args...)
+}
+
+// takeOAuth takes what a login needs. Without anything it is automatic here.
+func (s *Server) takeOAuth(n edit.Node) {
+	keys := map[string]string{
+		"clientId": "clientId", "client_id": "clientId", "CLIENT_ID": "clientId",
+		"clientSecret": "clientSecret", "client_secret": "clientSecret", "CLIENT_SECRET": "clientSecret",
+		"scope": "scopes", "scopes": "scopes", "callbackPort": "callbackPort",
+	}
+	if word := textOf(n); n.Value != nil && string(n.Value) != "{}" {
+		s.NoOAuth = string(n.Value) == "false"
+		if !s.NoOAuth && word != "oauth" && string(n.Value) != "true" {
+			s.Hand = true
+			s.note(n.Line, `%q is left out: put an Authorization header in "headers"`, n.Key)
+		}
+		return
+	}
+	for _, m := range n.Members {
+		switch key := keys[m.Key]; {
+		case m.Key == "enabled":
+			s.NoOAuth = string(m.Value) == "false"
+		case key == "scopes":
+			var all []string
+			for _, scope := range s.texts(m) {
+				all = append(all, scope.Text)
+			}
+			if len(all) > 0 {
+				s.OAuth = append(s.OAuth, Pair{key, Text{strings.Join(all, " "), false}})
+			}
+		case key != "" && string(m.Value) != "null":
+			s.OAuth = append(s.OAuth, Pair{key, s.text(m)})
+		}
+	}
 }
 
 // takeTimeout takes a "timeout", in the client's unit.
