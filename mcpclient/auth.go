@@ -2,8 +2,11 @@ package mcpclient
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -50,6 +53,62 @@ func (cfg *Config) authorized(ctx context.Context, msg *wire.Buffer, whole bool,
 		}
 		resp.Body.Close()
 		msg, kept = kept, nil
+	}
+}
+
+// loginTime bounds the wait for a person who is asked to log in, and maxLogins how often one is for a
+// request: at first, and for more scopes.
+const loginTime, maxLogins = 5 * time.Minute, 2
+
+// logIn lets the person behind the caller of a request do what Auth wants, where the client can show an
+// address (elicitation in URL mode). It reports whether the request is worth another attempt. Only a
+// request for something by its name is: a client that merely starts asks nobody.
+func (l *link) logIn(ctx context.Context, req *bridge.Request, owner *session, failed *toolformat.Error) bool {
+	var cause *authError
+	if req.Target == "" || !errors.As(failed, &cause) || wire.Lookup(owner.caller.Capabilities, "elicitation", "url") == nil {
+		return false
+	}
+	ask := asker(owner.caller.Ask)
+	if req.Back != nil {
+		ask = req.Back.Ask
+	}
+	if ask == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, loginTime)
+	defer cancel()
+	err := l.cfg.Auth.Ask(ctx, owner.caller.Principal, cause.error, func(address string) error {
+		params := []byte(`{"mode":"url"}`)
+		for key, value := range map[string]string{"elicitationId": rand.Text(), "url": address, "message": "Log in to " + l.cfg.Name} {
+			params = wire.SetMember(params, key, wire.AppendString(nil, value))
+		}
+		result, err := l.cfg.callAsker(ctx, ask, wire.MethodElicit, params)
+		if err != nil {
+			return err
+		}
+		if action, _ := wire.Text(wire.Lookup(result, "action")); action != "accept" {
+			return errors.New("declined")
+		}
+		return nil
+	})
+	if err == nil {
+		l.retryNow(ctx)
+	}
+	return err == nil
+}
+
+// retryNow ends the wait of a failed link for its next attempt, and waits until that begins.
+func (l *link) retryNow(ctx context.Context) {
+	l.mu.Lock()
+	changed, failed := l.changed, l.state == Failed
+	l.mu.Unlock()
+	if !failed {
+		return
+	}
+	l.interrupt(nil)
+	select {
+	case <-changed:
+	case <-ctx.Done():
 	}
 }
 

@@ -13,8 +13,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -49,6 +52,19 @@ func (a *tokens) Refused(_ context.Context, sent string, status int, header http
 	return true, nil
 }
 
+func (a *tokens) Ask(_ context.Context, caller bridge.Principal, cause error, show func(address string) error) error {
+	if caller.Name != "ana" {
+		return cause
+	}
+	if err := show("https://auth.example/login?x=1"); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.given, a.most = a.valid, a.valid
+	return nil
+}
+
 // change makes the next token the valid one.
 func (a *tokens) change() {
 	a.mu.Lock()
@@ -62,6 +78,75 @@ func (a *tokens) accepts(r *http.Request) bool {
 	return r.Header.Get("Authorization") == a.token(a.valid)
 }
 
+// guard returns a server that lets requests with the valid token through.
+func (a *tokens) guard(to *url.URL) *httptest.Server {
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	proxy.FlushInterval = -1
+	proxy.ErrorLog = log.New(io.Discard, "", 0)
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !a.accepts(r) {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			w.WriteHeader(http.StatusUnauthorized)
+			io.WriteString(w, r.Header.Get("Authorization"))
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+}
+
+// TestAsk has a call wait for a person who is shown where to log in, when the server is down for want of
+// that, and when its login ends.
+func TestAsk(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	script, _ := url.Parse(newScript().Serve(t, nil))
+	auth := &tokens{valid: 1}
+	server := auth.guard(script)
+	defer server.Close()
+	client := mcpclient.New(mcpclient.Config{Name: "up", URL: server.URL + "/mcp", Auth: auth, RetryMin: time.Hour, RetryMax: time.Hour, Sharing: mcpclient.Shared})
+	defer client.Close()
+	action := "accept"
+	open := func(name, capabilities string) func() *toolformat.Error {
+		session, err := client.Open(t.Context(), &bridge.Caller{ID: name, Principal: bridge.Principal{Name: name}, Capabilities: []byte(capabilities),
+			Ask: func(_ context.Context, method string, params []byte) ([]byte, *toolformat.Error) {
+				if address, _ := wire.Text(wire.Lookup(params, "url")); method != wire.MethodElicit || address != "https://auth.example/login?x=1" {
+					t.Errorf("asked %s %s", method, params)
+				}
+				return []byte(`{"action":"` + action + `"}`), nil
+			}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { session.Close() })
+		return func() *toolformat.Error {
+			params, _ := wire.SplitParams([]byte(`{"name":"ok"}`))
+			reply := session.Do(t.Context(), &bridge.Request{Method: wire.MethodToolsCall, Params: &params, Target: "ok"})
+			reply.Free()
+			return reply.Err
+		}
+	}
+	url := `{"elicitation":{"url":{}}}`
+	for name, call := range map[string]func() *toolformat.Error{
+		"one who may not": open("eve", url), "a client that shows no address": open("ana", `{"elicitation":{}}`),
+	} {
+		if err := call(); err == nil || !strings.Contains(err.Message, "it wants a login") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	call := open("ana", url)
+	action = "decline"
+	if err := call(); err == nil {
+		t.Error("called without a login")
+	}
+	action = "accept"
+	if err := call(); err != nil {
+		t.Errorf("of a server that is down: %v", err)
+	}
+	auth.change()
+	if err := call(); err != nil {
+		t.Errorf("of a login that has ended: %v", err)
+	}
+}
+
 // TestAuth replaces a token that a server refuses, during the handshake and after it.
 func TestAuth(t *testing.T) {
 	script, _ := url.Parse(newScript().Serve(t, nil))
@@ -69,18 +154,7 @@ func TestAuth(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			sourcetest.NoLeaks(t)
 			auth := &tokens{valid: 1, most: 2}
-			proxy := httputil.NewSingleHostReverseProxy(script)
-			proxy.FlushInterval = -1
-			proxy.ErrorLog = log.New(io.Discard, "", 0)
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if !auth.accepts(r) {
-					w.Header().Set("WWW-Authenticate", "Bearer")
-					w.WriteHeader(http.StatusUnauthorized)
-					io.WriteString(w, r.Header.Get("Authorization"))
-					return
-				}
-				proxy.ServeHTTP(w, r)
-			}))
+			server := auth.guard(script)
 			defer server.Close()
 			cfg := mcpclient.Config{URL: scheme + strings.TrimPrefix(server.URL, "http") + path, Auth: auth}
 			if path == "/sse" {

@@ -137,7 +137,14 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	if strings.HasPrefix(req.Method, "notifications/") {
 		return l.notifyServer(req)
 	}
-	return l.call(ctx, req, s)
+	reply := l.call(ctx, req, s)
+	for range maxLogins {
+		if reply.Err == nil || l.cfg.Auth == nil || !l.logIn(ctx, req, s, reply.Err) {
+			break
+		}
+		reply = l.call(ctx, req, s)
+	}
+	return reply
 }
 
 // notifyServer passes on a notification of the caller, unless other callers share the link.

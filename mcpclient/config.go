@@ -76,6 +76,10 @@ type Config struct {
 		// It reports whether to send the request again, with another one, which is not done after the
 		// last refusal. An error says what a person has to do; it is nil where the status says all.
 		Refused(ctx context.Context, sent string, status int, header http.Header, last bool) (again bool, err error)
+
+		// Ask lets the person behind a caller do what an error of Refused says, and returns when that
+		// is done. show tells the person an address. The error says why it is not done.
+		Ask(ctx context.Context, caller bridge.Principal, cause error, show func(address string) error) error
 	}
 
 	Era Era // "" means auto-detected

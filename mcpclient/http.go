@@ -301,7 +301,7 @@ func (s *sse) send(ctx context.Context, msg *wire.Buffer, k *call) error {
 	k.setSent()
 	resp, err := s.request(ctx, http.MethodPost, s.post, "Content-Type", "application/json", msg)
 	if refusal := (*authError)(nil); errors.As(err, &refusal) && k != nil {
-		return s.cfg.errorf(refusal.code, "%v", refusal)
+		return s.cfg.errorf(refusal.code, "%v", refusal).Because(refusal)
 	}
 	if err != nil {
 		return unreachable(s.post.String(), err)

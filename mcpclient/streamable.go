@@ -160,7 +160,7 @@ func (s *streamable) send(ctx context.Context, msg *wire.Buffer, k *call) error 
 	resp, err := s.request(ctx, http.MethodPost, header, msg, parts...)
 	if refusal := (*authError)(nil); errors.As(err, &refusal) {
 		if k != nil && s.up.Load() {
-			return s.cfg.errorf(refusal.code, "%v", refusal)
+			return s.cfg.errorf(refusal.code, "%v", refusal).Because(refusal)
 		}
 		return refusal
 	}

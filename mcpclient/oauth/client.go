@@ -36,6 +36,9 @@ type Config struct {
 	Roots    *x509.CertPool // trusted certificate authorities; nil means the system's
 	Command  string         // with which a person logs in, for errors
 
+	// MayAsk reports whether the person behind a caller is the one to log in; nil means that none is.
+	MayAsk func(caller bridge.Principal) bool
+
 	Grant          Grant
 	Issuer         string   // of the authorization server; "" means the first that the server names
 	ClientID       string   // "" means that one is obtained
@@ -56,6 +59,8 @@ type Client struct {
 
 	state      atomic.Pointer[state]     // nil before the first use
 	challenged atomic.Pointer[challenge] // by the latest refusal
+
+	asking chan struct{} // holds a token while a caller is asked to log in
 
 	mu      sync.Mutex // guards the fields below
 	renewal *renewal   // under way, or the latest
@@ -84,7 +89,7 @@ func New(cfg Config) (*Client, error) {
 			return nil, err
 		}
 	}
-	c := &Client{cfg: cfg, server: &plain}
+	c := &Client{cfg: cfg, server: &plain, asking: make(chan struct{}, 1)}
 	c.fetch = newFetcher(&c.cfg, c.server)
 	sum := sha256.Sum256([]byte(c.identifier() + "\x00" + cfg.Identity))
 	c.key = hex.EncodeToString(sum[:16])

@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
 )
 
 // Prompt is how a person is reached.
@@ -74,6 +76,27 @@ func (c *Client) Login(ctx context.Context, scopes []string, prompt Prompt) erro
 		r.keep(a.Issuer, login.client)
 		return true, nil
 	})
+}
+
+// Ask lets the person behind a caller log in, where cause is an error of Refused that wants it. Of several
+// callers one is asked. What another has done meanwhile is enough.
+func (c *Client) Ask(ctx context.Context, caller bridge.Principal, cause error, show func(address string) error) error {
+	var wanted *LoginError
+	if !errors.As(cause, &wanted) || c.cfg.MayAsk == nil || !c.cfg.MayAsk(caller) {
+		return cause
+	}
+	before := c.state.Load()
+	select {
+	case c.asking <- struct{}{}:
+		defer func() { <-c.asking }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	now, err := c.current(true)
+	if err != nil || now.header != "" && (before == nil || now.header != before.header) {
+		return err
+	}
+	return c.Login(ctx, wanted.Scopes, Prompt{Open: show})
 }
 
 // keep keeps a client id. Of one in the config only the authorization server is kept.

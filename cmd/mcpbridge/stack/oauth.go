@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/mcpclient/oauth"
 )
@@ -46,9 +47,17 @@ func NewLogin(cfg *config.Config, server *config.Server, store oauth.Store) (*oa
 	}
 	return oauth.New(oauth.Config{
 		Server: server.URL, Store: store, Roots: trusted.pool, Command: loginCommand(cfg, server),
-		Grant: oauth.Grant(o.Grant), Issuer: o.Issuer, ClientID: o.ClientID, ClientSecret: o.ClientSecret, PrivateKey: o.PrivateKey,
+		MayAsk: func(caller bridge.Principal) bool { return isOperator(cfg, caller) },
+		Grant:  oauth.Grant(o.Grant), Issuer: o.Issuer, ClientID: o.ClientID, ClientSecret: o.ClientSecret, PrivateKey: o.PrivateKey,
 		ClientMetadata: o.ClientMetadata, Scopes: o.Scopes, CallbackPort: o.CallbackPort, Assertion: o.Assertion,
 	})
+}
+
+// isOperator reports whether a caller is on the side of who runs the bridge: a client on stdio, or one of
+// a serve without tokens. What the holder of a token logs in to would be everyone's.
+func isOperator(cfg *config.Config, caller bridge.Principal) bool {
+	_, holdsToken := cfg.Tokens[caller.Name]
+	return !holdsToken && (caller.Name == "" || caller.Name == "local")
 }
 
 // hasCredentials reports whether a config gives its server credentials that OAuth would replace.

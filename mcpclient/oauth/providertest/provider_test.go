@@ -234,9 +234,14 @@ func newClient(t *testing.T, r *resource, store oauth.Store, change func(*oauth.
 // call opens the server with the credentials of a client, calls a tool, and returns the error.
 func call(t *testing.T, r *resource, auth *oauth.Client, tool string) error {
 	t.Helper()
-	client := mcpclient.New(mcpclient.Config{Name: "r", URL: r.URL + "/mcp", Auth: auth, Once: true})
+	return callAs(t, r, auth, tool, &bridge.Caller{ID: "test"})
+}
+
+func callAs(t *testing.T, r *resource, auth *oauth.Client, tool string, caller *bridge.Caller) error {
+	t.Helper()
+	client := mcpclient.New(mcpclient.Config{Name: "r", URL: r.URL + "/mcp", Auth: auth})
 	defer client.Close()
-	session, err := client.Open(t.Context(), &bridge.Caller{ID: "test"})
+	session, err := client.Open(t.Context(), caller)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,6 +256,29 @@ func call(t *testing.T, r *resource, auth *oauth.Client, tool string) error {
 		return nil
 	}
 	return reply.Err
+}
+
+// TestAsk has calls wait for a person whose client shows the address of the login.
+func TestAsk(t *testing.T) {
+	r, asked, prompt := newResource(t, provider(t)), 0, browser(t)
+	c := newClient(t, r, newMemory(), func(cfg *oauth.Config) { cfg.MayAsk = func(p bridge.Principal) bool { return p.Name == "ana" } })
+	caller := &bridge.Caller{
+		ID: "ana", Principal: bridge.Principal{Name: "ana"}, Capabilities: []byte(`{"elicitation":{"url":{}}}`),
+		Ask: func(_ context.Context, _ string, params []byte) ([]byte, *toolformat.Error) {
+			asked++
+			address, _ := wire.Text(wire.Lookup(params, "url"))
+			if err := prompt.Open(address); err != nil {
+				t.Error(err)
+			}
+			return []byte(`{"action":"accept"}`), nil
+		},
+	}
+	wants(t, callAs(t, r, c, "read", &bridge.Caller{ID: "eve", Capabilities: caller.Capabilities, Ask: caller.Ask}), "it wants a login")
+	succeeds(t, callAs(t, r, c, "read", caller))
+	succeeds(t, callAs(t, r, c, "write", caller))
+	if asked != 2 {
+		t.Errorf("asked %d times, want a login and more scopes", asked)
+	}
 }
 
 func wants(t *testing.T, err error, text string) {
