@@ -125,6 +125,8 @@ func (l *commandLineSoFar) values(flag *pflag.Flag, front string) []candidate {
 		}
 	case "PROVIDER":
 		words = append(configNames(l.config, "providers"), stack.ProviderTypes()...)
+	case "PROFILE":
+		words = configNames(l.config, "profiles")
 	case "LEVEL":
 		words = []string{"debug", "info", "warn", "error"}
 	}

@@ -53,8 +53,8 @@ func listsFile(configFile string) (string, error) {
 // keepLists keeps the lists of a program whose servers are all connected. That they cannot be kept
 // matters to nobody.
 func (p *program) keepLists(ctx context.Context) {
-	if p.cfg.Path == "" || slices.ContainsFunc(p.cfg.Servers, func(s config.Server) bool { return s.Lazy }) {
-		return // a lazy server would be connected
+	if p.cfg.Path == "" || p.caller.Profile != "" || slices.ContainsFunc(p.cfg.Servers, func(s config.Server) bool { return s.Lazy }) {
+		return // a profile leaves some out; a lazy server would be connected
 	}
 	for _, st := range p.Servers() {
 		if !st.Up() {
