@@ -71,7 +71,7 @@ func (s *profiled) Open(ctx context.Context, caller *bridge.Caller) (bridge.Sess
 // are not for the caller.
 func (s *profiled) choose(caller *bridge.Caller) (*Profile, *toolformat.Error) {
 	free := caller.Operator || s.opts.Optional
-	if caller.Profile == "" && (free || len(s.opts.Profiles) == 0) {
+	if caller.Profile == "" && (free || len(s.opts.Profiles) == 0 && caller.Profiles == nil) {
 		return nil, nil
 	}
 	for i := range s.opts.Profiles {

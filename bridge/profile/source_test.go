@@ -109,6 +109,14 @@ func TestChoice(t *testing.T) {
 			t.Errorf("%s asking for %q sees %v, want %s", c.caller.Principal.Name, c.caller.Profile, got, c.want)
 		}
 	}
+	only := named("eve", "")
+	only.Profiles = []string{"echo"}
+	if got := names(t, open(t, source, only)); !slices.Equal(got, []string{"echo"}) {
+		t.Errorf("a caller that may have one profile only sees %v", got)
+	}
+	if _, err := profile.New(sourcetest.NewFake(), profile.Options{}).Open(t.Context(), only); err == nil {
+		t.Error("a caller that may have one profile only is let in although that has gone")
+	}
 	if got := names(t, open(t, source, operator)); len(got) < 3 {
 		t.Errorf("the operator sees %v", got)
 	}
