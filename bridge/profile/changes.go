@@ -23,6 +23,7 @@ const lookTime = 5 * time.Second
 func (s *session) notify(method string, params []byte) {
 	if kind, ok := changed(method); ok && s.profile.narrows(kind) {
 		s.outdated[kind].Store(true)
+		s.changes[kind].Add(1)
 		s.look(kind)
 		return
 	}

@@ -23,6 +23,7 @@ type session struct {
 	seen     [bridge.ListKinds]atomic.Pointer[bridge.List] // the latest list of a kind, with what the profile has of it
 	told     [bridge.ListKinds]atomic.Pointer[bridge.List] // the latest that the caller has got
 	outdated [bridge.ListKinds]atomic.Bool                 // there is another one than seen
+	changes  [bridge.ListKinds]atomic.Int64                // that below has announced
 
 	ctx     context.Context // ends with the session
 	end     context.CancelFunc
@@ -42,9 +43,17 @@ func newSession(p *Profile, caller *bridge.Caller, log *slog.Logger) *session {
 
 // List implements bridge.Session.
 func (s *session) List(ctx context.Context, kind bridge.ListKind) (*bridge.List, error) {
+	announced := kind
+	if kind == bridge.Templates {
+		announced = bridge.Resources
+	}
+	before := s.changes[announced].Load()
 	l, err := s.list(ctx, kind)
 	if l != nil {
 		s.told[kind].Store(l)
+	}
+	if s.changes[announced].Load() != before {
+		s.look(announced) // which may have compared another list
 	}
 	return l, err
 }

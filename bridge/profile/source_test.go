@@ -313,3 +313,49 @@ func TestCompletion(t *testing.T) {
 		}
 	}
 }
+
+// A list that changes while the caller reads it for the first time is announced.
+func TestChangeMeanwhile(t *testing.T) {
+	fake := sourcetest.NewFake()
+	slow := &slowList{below: fake, listed: make(chan struct{}), goOn: make(chan struct{})}
+	var h heard
+	caller := named("ann", "")
+	caller.Notify = h.notify
+	s := open(t, profile.New(slow, profile.Options{Profiles: []profile.Profile{{Name: "p", Tools: profile.Names{Exclude: []string{"x"}}}}}), caller)
+	var work sync.WaitGroup
+	work.Go(func() { names(t, s) })
+	<-slow.listed
+	fake.Add(`{"name":"new","inputSchema":{"type":"object"}}`)
+	call(t, s, "echo", "{}") // waits until it is known that the caller has no list
+	close(slow.goOn)
+	work.Wait()
+	if r := call(t, s, "echo", "{}"); r.Err != nil || h.count() == 0 {
+		t.Errorf("told of no change (%v)", r.Err)
+	}
+}
+
+// slowList is a source whose first list is out of date when it is returned.
+type slowList struct {
+	below        bridge.Source
+	once         sync.Once
+	listed, goOn chan struct{}
+}
+
+func (s *slowList) Open(ctx context.Context, caller *bridge.Caller) (bridge.Session, error) {
+	below, err := s.below.Open(ctx, caller)
+	return &slowSession{below, s}, err
+}
+
+type slowSession struct {
+	bridge.Session
+	slow *slowList
+}
+
+func (s *slowSession) List(ctx context.Context, kind bridge.ListKind) (*bridge.List, error) {
+	l, err := s.Session.List(ctx, kind)
+	s.slow.once.Do(func() {
+		close(s.slow.listed)
+		<-s.slow.goOn
+	})
+	return l, err
+}
