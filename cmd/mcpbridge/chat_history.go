@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -44,7 +43,7 @@ func (h *history) open(ctx context.Context) error {
 	if h.off {
 		return nil
 	}
-	path, err := historyFile()
+	path, err := file.State("history.db")
 	if err == nil {
 		h.kept, err = store.Open(ctx, path)
 	}
@@ -122,39 +121,6 @@ func (h *history) save(t *providers.Transcript) error {
 
 // shortID returns a prefix of an ID that is usually unique.
 func shortID(id string) string { return id[:min(len(id), 8)] }
-
-// historyFile returns the path of the file with the conversations.
-func historyFile() (string, error) {
-	dir, err := stateFolder()
-	if err != nil {
-		return "", fmt.Errorf("no folder for the history: %w", err)
-	}
-	return filepath.Join(dir, "history.db"), nil
-}
-
-// stateFolder returns the folder for what this program keeps.
-func stateFolder() (string, error) {
-	dir := os.Getenv("XDG_STATE_HOME")
-	if !filepath.IsAbs(dir) {
-		var err error
-		if dir, err = systemState(); err != nil {
-			return "", err
-		}
-	}
-	return filepath.Join(dir, "mcpbridge"), nil
-}
-
-// systemState returns the folder for programs' state (XDG Base Directory Specification 0.8).
-func systemState() (string, error) {
-	if runtime.GOOS == "windows" {
-		return os.UserCacheDir() // %LocalAppData%
-	}
-	home, err := os.UserHomeDir()
-	if runtime.GOOS == "darwin" {
-		return filepath.Join(home, "Library", "Application Support"), err
-	}
-	return filepath.Join(home, ".local", "state"), err
-}
 
 // headingLine returns the line of a conversation in a list.
 func headingLine(p terminal.Paint, h *providers.Heading, columns int) string {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/credentials"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
@@ -24,11 +24,11 @@ import (
 
 // credentialStore returns where logins are kept.
 func credentialStore() (oauth.Store, error) {
-	dir, err := stateFolder()
+	dir, err := file.State("credentials")
 	if err != nil {
-		return nil, fmt.Errorf("no folder for logins: %w", err)
+		return nil, err
 	}
-	return credentials.Folder(filepath.Join(dir, "credentials")), nil
+	return credentials.Folder(dir), nil
 }
 
 // loginFlags are what login and logout have in common.

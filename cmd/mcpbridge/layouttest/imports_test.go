@@ -67,11 +67,13 @@ var rules = []struct {
 	{"providers/*", with(centre, "providers", "providers/internal/*")},
 
 	// The programs.
-	{"cmd/mcpbridge/config", with(leaves, "cmd/mcpbridge/internal/hint", "cmd/mcpbridge/internal/file", "cmd/mcpbridge/internal/envfile", "cmd/mcpbridge/internal/tokens")},
+	{"cmd/mcpbridge/config", with(leaves, "cmd/mcpbridge/internal/hint", "cmd/mcpbridge/internal/file", "cmd/mcpbridge/internal/envfile",
+		"cmd/mcpbridge/internal/secret", "cmd/mcpbridge/internal/tokens")},
 	{"cmd/mcpbridge/internal/hint", []string{"toolformat"}},
 	{"cmd/mcpbridge/internal/file", nil},
 	{"cmd/mcpbridge/internal/tokens", []string{"cmd/mcpbridge/internal/file"}},
 	{"cmd/mcpbridge/internal/envfile", []string{"cmd/mcpbridge/internal/hint", "cmd/mcpbridge/internal/file"}},
+	{"cmd/mcpbridge/internal/secret", []string{"cmd/mcpbridge/internal/file"}},
 	{"cmd/mcpbridge/internal/clients", []string{"cmd/mcpbridge/config", "cmd/mcpbridge/internal/edit", "cmd/mcpbridge/internal/hint"}},
 	{"cmd/mcpbridge/internal/output", []string{"cmd/mcpbridge/internal/terminal"}},
 	{"cmd/mcpbridge/internal/markdown", []string{"cmd/mcpbridge/internal/terminal"}},
