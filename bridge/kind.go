@@ -30,12 +30,13 @@ type NativeKind struct {
 
 // BackendConfig is the input of NativeKind.Open.
 type BackendConfig struct {
-	Name   string          // of the API, for errors
-	Config json.RawMessage // the API's object in the config; nil for a kind that needs none
-	Dir    string          // of relative paths
-	Roots  *x509.CertPool  // trusted certificate authorities; nil means the system's
-	Hidden []string        // names of the config's hidden values, which a request may name like arguments
-	Log    *slog.Logger    // never nil
+	Name    string          // of the API, for errors
+	Config  json.RawMessage // the API's object in the config; nil for a kind that needs none
+	Dir     string          // of relative paths
+	Roots   *x509.CertPool  // trusted certificate authorities; nil means the system's
+	Hidden  []string        // names of the config's hidden values, which a request may name like arguments
+	Secrets []string        // texts in Config that are secret wherever they stand, beside those that a kind knows
+	Log     *slog.Logger    // never nil
 }
 
 // Subject returns the name of an API in errors, such as "rest: api shop"; "rest" for one without a

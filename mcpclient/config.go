@@ -64,6 +64,7 @@ type Config struct {
 	URL       string
 	Transport Transport         // of URL
 	Headers   map[string]string // sent with every HTTP request
+	Secrets   []string          // texts in this Config that are secret wherever they stand, beside those that look it
 	Roots     *x509.CertPool    // trusted certificate authorities of URL; nil means the system's
 
 	// Auth has the credentials for requests to URL, in place of an Authorization header; nil means

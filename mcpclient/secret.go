@@ -44,6 +44,9 @@ type secretsOf struct{ all bridge.Secrets }
 // and arguments.
 func (cfg *Config) findSecrets() *secretsOf {
 	s := &secretsOf{}
+	for _, text := range cfg.Secrets {
+		s.add(text)
+	}
 	for name, values := range cfg.header() {
 		if !harmlessHeader().MatchString(name) {
 			s.add(values[0])

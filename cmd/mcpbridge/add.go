@@ -185,7 +185,7 @@ func (a *addition) alone() (*config.Config, error) {
 		}
 		return os.LookupEnv(name)
 	}
-	cfg, err := config.Loader{Getenv: lookup, ProviderTypes: stack.ProviderTypes()}.Parse(a.path, text)
+	cfg, err := config.Loader{Getenv: lookup, ProviderTypes: stack.ProviderTypes(), References: &a.flags.references}.Parse(a.path, text)
 	if err != nil {
 		return nil, &exitError{exitUsage, err.Error()}
 	}

@@ -228,7 +228,10 @@ func (l *live) commands(ctx context.Context, book *logbook.Book, listen string, 
 		book:  book, counts: counts, stacks: func() []*stack.Stack { return []*stack.Stack{l.Live.Stack()} }, end: end,
 	}
 	if c.about.Config != "" {
-		c.reload = l.reload
+		c.reload = func() error {
+			l.forget()
+			return l.reload()
+		}
 	}
 	stopAnswering := c.answerCommands(ctx, l.log)
 	return func() {

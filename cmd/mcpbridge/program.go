@@ -173,6 +173,8 @@ type sourceFlags struct {
 	prepare  func(command []string) error // runs before the config is loaded; command is what follows --
 
 	again func() (*config.Config, error) // loads the config again; set by parse
+
+	references config.References // of all loads
 }
 
 // newFlags returns the flags of a command, to which the caller adds its own before it parses.
@@ -323,7 +325,7 @@ func (f *sourceFlags) load(command []string) (*config.Config, error) {
 		u, _ := url.Parse(f.upstream) // IsServerURL has
 		return &config.Config{Servers: []config.Server{{Name: u.Host, URL: f.upstream}}}, nil
 	}
-	cfg, err := config.Loader{ProviderTypes: stack.ProviderTypes()}.Load(f.config)
+	cfg, err := config.Loader{ProviderTypes: stack.ProviderTypes(), References: &f.references}.Load(f.config)
 	switch {
 	case f.toolless && f.config == "" && errors.Is(err, fs.ErrNotExist):
 		return &config.Config{}, nil

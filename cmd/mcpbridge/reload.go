@@ -32,6 +32,7 @@ type live struct {
 	pool  *stack.Pool                    // nil if others have it too
 	chat  atomic.Pointer[http.Handler]   // of /v1; nil where that is not served
 
+	forget  func()               // has what the config refers to looked up again by load
 	applied func(*config.Config) // is called after reload; may be nil
 	watcher *watch.Watcher       // of follow; nil while nothing is watched
 
@@ -40,7 +41,7 @@ type live struct {
 
 // newLive is newProgram for a config that may change. Its front is the caller's to make.
 func newLive(f *sourceFlags, cfg *config.Config, opts stack.Options, load func() (*config.Config, error), stderr io.Writer) (*live, error) {
-	l := &live{load: load}
+	l := &live{load: load, forget: f.references.Forget}
 	if opts.Pool == nil {
 		l.pool = stack.NewPool()
 		opts.Pool = l.pool
@@ -127,6 +128,12 @@ func (l *live) apply() {
 			l.log.Error("the config is not applied", "reason", strings.TrimRight(line, "\n"))
 		}
 	}
+}
+
+// applyAnew is apply that has what the config refers to looked up again.
+func (l *live) applyAnew() {
+	l.forget()
+	l.apply()
 }
 
 // follow applies the config whenever one of its files changes, from the call of begin on, until stop is

@@ -87,7 +87,7 @@ func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error
 	}
 	l.front = mcpserver.New(l, l.serverOptions(l.cfg))
 	if l.cfg.Path != "" {
-		defer onHangup(l.apply, end)()
+		defer onHangup(l.applyAnew, end)()
 	}
 	begin()
 	fmt.Fprintf(std.err, "listening on http://%s\n", ln.Addr())

@@ -46,7 +46,7 @@ func runStdio(ctx context.Context, args []string, std streams) error {
 	defer stop()
 	begin()
 	if cfg.Path != "" {
-		defer onHangup(l.apply, end)()
+		defer onHangup(l.applyAnew, end)()
 	}
 	err = l.front.ServeStream(ctx, &mcpserver.Stream{In: std.in, Out: std.out, Principal: bridge.Principal{Name: local}, Profile: f.profile})
 	if ctx.Err() != nil {

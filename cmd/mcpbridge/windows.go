@@ -71,7 +71,7 @@ func (w *windows) open(_ context.Context, hello *daemon.Hello) (daemon.Window, e
 // take returns the program for a window, which is made if there is none.
 func (w *windows) take(hello *daemon.Hello) (*shared, string, error) {
 	load := func() (*config.Config, error) {
-		return config.Loader{Getenv: lookupIn(hello.Environ), Workspace: string(hello.Folder), ProviderTypes: stack.ProviderTypes()}.Load(w.config)
+		return config.Loader{Getenv: lookupIn(hello.Environ), Workspace: string(hello.Folder), ProviderTypes: stack.ProviderTypes(), References: &w.flags.references}.Load(w.config)
 	}
 	cfg, err := load()
 	if err == nil {
@@ -170,6 +170,7 @@ func (s *shared) end() {
 // reload applies the config to all programs. The error is that of the first one that it cannot be applied
 // to.
 func (w *windows) reload() error {
+	w.flags.references.Forget()
 	w.mu.Lock()
 	all := slices.Collect(maps.Values(w.shared))
 	w.mu.Unlock()

@@ -80,7 +80,7 @@ func (c *Config) Client(o Options, cfg bridge.BackendConfig) (_ *Client, err err
 	}
 	return &Client{
 		Name: cmp.Or(cfg.Name, "default"), URL: at, Header: header, Timeout: time.Duration(c.Timeout), MaxBytes: int(cmp.Or(c.MaxBytes, defaultMaxBytes)),
-		HTTP: newHTTP(cfg.Roots, cmp.Or(c.MaxConnections, defaultConnections), o.SeeOther), secrets: c.secrets(at),
+		HTTP: newHTTP(cfg.Roots, cmp.Or(c.MaxConnections, defaultConnections), o.SeeOther), secrets: c.secrets(at, cfg.Secrets),
 	}, nil
 }
 

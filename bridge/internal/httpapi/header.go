@@ -108,12 +108,15 @@ func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 // minSecret is the least length of a secret, in bytes: shorter texts occur by chance.
 const minSecret = 6
 
-// secrets returns the credentials in a config.
-func (c *Config) secrets(at *url.URL) (all bridge.Secrets) {
+// secrets returns the credentials in a config, and others that it is known to have.
+func (c *Config) secrets(at *url.URL, known []string) (all bridge.Secrets) {
 	add := func(text string) {
 		if len(text) >= minSecret {
 			all.Add(text)
 		}
+	}
+	for _, text := range known {
+		add(text)
 	}
 	headers := []string{c.Auth.value}
 	for name, value := range c.Headers {

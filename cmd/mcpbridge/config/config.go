@@ -97,6 +97,7 @@ type Loader struct {
 	Getenv        func(name string) (value string, ok bool) // nil means os.LookupEnv
 	Workspace     string                                    // what ${workspaceFolder} is and a relative "cwd" starts from; "" means the config's folder
 	ProviderTypes []string                                  // the types that providers may have; nil means any
+	References    *References                               // look up ${keychain:NAME} and its like; nil means that Load makes its own, and that Parse fills in a text that stands for any value
 }
 
 // Load loads the config at path with the zero [Loader].
@@ -109,6 +110,9 @@ func (l Loader) Load(path string) (*Config, error) {
 	path, err := Find(path)
 	if err != nil {
 		return nil, err
+	}
+	if l.References == nil {
+		l.References = &References{}
 	}
 	data, err := file.Read(path, maxFileSize)
 	if err != nil {
@@ -173,8 +177,8 @@ func (e *notFoundError) Error() string {
 func (e *notFoundError) Unwrap() error { return fs.ErrNotExist }
 
 // Parse is Load for a config that was read already. path begins the errors, and its folder is the
-// one of relative paths. The env files that data names are read, and the one beside path, and no
-// other file.
+// one of relative paths. The env files that data names are read, the one beside path, and what
+// l.References looks up, and no other file.
 func (l Loader) Parse(path string, data []byte) (*Config, error) { return l.parse(path, data, 0) }
 
 // parse is Parse that warns of what the mode of the file lets other users do; 0 means nothing.
@@ -219,7 +223,7 @@ func (l Loader) parse(path string, data []byte, mode fs.FileMode) (*Config, erro
 }
 
 // Files returns absolute patterns ([filepath.Match]) of the files that the config consists of: its own,
-// env files, definitions of tools, OpenAPI documents and the certificate authorities.
+// env files, those of references, definitions of tools, OpenAPI documents and the certificate authorities.
 func (c *Config) Files() []string {
 	own, err := filepath.Abs(c.Path)
 	if err != nil {

@@ -40,7 +40,8 @@ type decoder struct {
 
 	variables     map[string]bool // that the file refers to
 	usesWorkspace bool            // the file refers to the workspace folder
-	envFiles      []string        // that servers name
+	envFiles      []string        // that servers name, and the files of references
+	filledIn      []string        // values of references
 
 	beside func() (map[string]string, error) // the variables of the env file beside the config, which it reads once
 }

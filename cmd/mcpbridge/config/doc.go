@@ -5,7 +5,7 @@
 // environment gets a Fault instead, so that the others work without it.
 //
 // Files: config.go (the top level, Load), server.go, native.go, provider.go and log.go (the sections of
-// the file), read.go (readers of values), env.go (variables, paths), decode.go
+// the file), read.go (readers of values), env.go (variables, paths), reference.go (${keychain:…}, ${file:…}, ${command:…}), decode.go
 // (objects, errors and warnings by place), syntax.go (mistakes in the JSON), foreign.go (configs of other
 // programs), secret.go (secrets in files that other users can read), stateful.go (servers whose clients
 // need a process each).

@@ -194,7 +194,10 @@ func (d *decoder) variable(n node, expr string) (string, bool) {
 	}
 	full, fallback, hasFallback := strings.Cut(expr, ":-")
 	name, prefixed := strings.CutPrefix(full, "env:")
-	if kind, what, ok := strings.Cut(full, ":"); ok && !prefixed && (kind == "input" || kind == "command" || kind == "config") {
+	if kind, what, is := isReference(expr); is {
+		return d.refer(n, kind, what)
+	}
+	if kind, what, ok := strings.Cut(full, ":"); ok && !prefixed && (kind == "input" || kind == "config") {
 		d.lacks(n, `${%s:%s} is a variable of editors only: use an environment variable, ${NAME}`, kind, hint.Shorten(what))
 		return "", false
 	}

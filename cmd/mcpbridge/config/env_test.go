@@ -53,7 +53,6 @@ func TestFillMistakes(t *testing.T) {
 		{"${HOME}", "home folder unknown: environment variable HOME is not set"},
 		{"${userHome}", "home folder unknown: environment variable HOME is not set"},
 		{"${input:key}", "${input:key} is a variable of editors only: use an environment variable, ${NAME}"},
-		{"${command:a.b}", "${command:a.b} is a variable of editors only: use an environment variable, ${NAME}"},
 	} {
 		d := Loader{Getenv: getenvOf(nil)}.newDecoder(FileName, "/", nil)
 		_, ok := d.fill(node{}, c.in)

@@ -245,11 +245,12 @@ func appendMembers(b []byte, members []node, d *decoder) []byte {
 
 // API is one entry of "apis": a backend of native tools.
 type API struct {
-	Name   string // lower case, as names match in any letter case
-	Type   string
-	Config json.RawMessage // the entry with its variables filled in, without the keys of Import
-	Import *Import         // only of type openapi, whose operations become tools; else nil
-	Line   int
+	Name    string // lower case, as names match in any letter case
+	Type    string
+	Config  json.RawMessage // the entry with its variables filled in, without the keys of Import
+	Import  *Import         // only of type openapi, whose operations become tools; else nil
+	Secrets []string        // the values of references, which stand in Config
+	Line    int
 }
 
 // Import is an OpenAPI document, and a choice of its operations that become tools.
@@ -285,6 +286,7 @@ func readAPIs(d *decoder, n node) ([]API, bool) {
 
 func readAPI(d *decoder, n node) (API, bool) {
 	api := API{Name: n.name, Line: d.line(n.offset)}
+	filledIn := len(d.filledIn)
 	members, _ := d.membersOf(n)
 	for _, m := range members {
 		if m.name == "type" && m.value.Kind() == '"' {
@@ -299,6 +301,7 @@ func readAPI(d *decoder, n node) (API, bool) {
 		api.Import, members = d.readImport(n, members)
 	}
 	api.Config = appendMembers(nil, members, d)
+	api.Secrets = slices.Clone(d.filledIn[filledIn:])
 	return api, true
 }
 

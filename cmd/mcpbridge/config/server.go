@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,6 +55,8 @@ type Server struct {
 	Validate bool     // arguments are checked against the tools' schemas before a call
 
 	Untrusted bool // "trust" is false: the annotations of its tools decide nothing
+
+	Secrets []string // the values of references, such as ${keychain:NAME}, which stand in other fields
 }
 
 // transports maps the spellings that clients use for a transport to ours.
@@ -202,8 +205,9 @@ func (d *decoder) server(n node) Server {
 	var envFile string
 	keys := s.keys(&envFile)
 	reach := d.reach(n, keys)
-	before := len(d.problems)
+	before, filledIn := len(d.problems), len(d.filledIn)
 	d.object(n, keys)
+	s.Secrets = slices.Clone(d.filledIn[filledIn:])
 	if len(d.problems) == before && !d.inside.misspelled { // that key may be the one that is missing
 		d.checkServer(n, &s, reach)
 	}

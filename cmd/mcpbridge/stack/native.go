@@ -258,7 +258,7 @@ func (n *nativeLoader) namesWith(another string) string {
 func (n *nativeLoader) backend(kind *bridge.NativeKind, api *config.API) (bridge.Backend, error) {
 	cfg := bridge.BackendConfig{Dir: n.cfg.Dir, Log: n.log, Roots: n.roots, Hidden: slices.Sorted(maps.Keys(n.cfg.Context))}
 	if api != nil {
-		cfg.Name, cfg.Config = api.Name, api.Config
+		cfg.Name, cfg.Config, cfg.Secrets = api.Name, api.Config, api.Secrets
 	}
 	key := kind.Name + " " + cfg.Name
 	if b, ok := n.backends[key]; ok {

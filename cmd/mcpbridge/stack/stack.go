@@ -222,7 +222,7 @@ func (s *Stack) guard(source bridge.Source, server *config.Server) bridge.Source
 func (s *Stack) definition(server config.Server, opts *Options, info []byte) definition {
 	c := mcpclient.Config{
 		Name: server.Name, Fault: server.Fault, Once: opts.Once,
-		URL: server.URL, Transport: mcpclient.Transport(server.Transport), Headers: server.Headers,
+		URL: server.URL, Transport: mcpclient.Transport(server.Transport), Headers: server.Headers, Secrets: server.Secrets,
 		Era:            mcpclient.Era(server.Era),
 		Untrusted:      server.Untrusted,
 		Sharing:        mcpclient.Sharing(server.Sharing),
