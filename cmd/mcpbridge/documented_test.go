@@ -32,7 +32,7 @@ func TestDocumented(t *testing.T) {
 			commands++
 			cmd := exec.Command("sh", "-c", line)
 			cmd.Dir = dir
-			cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", "XDG_CACHE_HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_STATE_HOME="+dir,
+			cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", "XDG_CACHE_HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_STATE_HOME="+dir, "MCPBRIDGE_SECRET_KEY="+testSecretKey,
 				"GUARDED="+guarded.URL, "BROWSER=fakebrowser")
 			got, _ := cmd.CombinedOutput() // some examples fail
 			got = query.ReplaceAll([]byte(strings.ReplaceAll(string(got), guarded.URL, "https://docs.example.com")), []byte("?…"))

@@ -54,6 +54,7 @@ func TestScripts(t *testing.T) {
 			if err := os.Mkdir(env.WorkDir+"/.run", 0o700); err != nil {
 				return err
 			}
+			env.Setenv("MCPBRIDGE_SECRET_KEY", testSecretKey)
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
 			env.Setenv("TOKEN", "0123456789abcdef") // for serve, which a script's own env does not reach
 			env.Values[servedKey{}] = &served{env: env}
@@ -64,6 +65,9 @@ func TestScripts(t *testing.T) {
 		},
 	})
 }
+
+// testSecretKey is a key for secrets, so that no test asks for a keychain.
+const testSecretKey = "0123456789abcdef0123456789abcdef"
 
 func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {

@@ -115,10 +115,7 @@ func TestConfigs(t *testing.T) {
 				t.Setenv(m[1], "the-value-of-"+m[1])
 			}
 			file := filepath.Join(t.TempDir(), "mcpbridge.json")
-			if err := os.WriteFile(file, []byte(block), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := config.Load(file); err != nil {
+			if _, err := (config.Loader{}).Parse(file, []byte(block)); err != nil {
 				t.Errorf("%s: %v in\n%s", name, err, block)
 			}
 			loaded++
