@@ -64,8 +64,8 @@ const loginTime, maxLogins = 5 * time.Minute, 2
 // address (elicitation in URL mode). It reports whether the request is worth another attempt. Only a
 // request for something by its name is: a client that merely starts asks nobody.
 func (l *link) logIn(ctx context.Context, req *bridge.Request, owner *session, failed *toolformat.Error) bool {
-	var cause *authError
-	if req.Target == "" || !errors.As(failed, &cause) || wire.Lookup(owner.caller.Capabilities, "elicitation", "url") == nil {
+	cause := l.refusal(failed)
+	if req.Target == "" || cause == nil || wire.Lookup(owner.caller.Capabilities, "elicitation", "url") == nil {
 		return false
 	}
 	ask := asker(owner.caller.Ask)
@@ -95,6 +95,21 @@ func (l *link) logIn(ctx context.Context, req *bridge.Request, owner *session, f
 		l.retryNow(ctx)
 	}
 	return err == nil
+}
+
+// refusal returns the error of Auth for which a request has failed, or its link; nil if it is another. It
+// takes it out of the request's, whose text has it.
+func (l *link) refusal(failed *toolformat.Error) (cause *authError) {
+	if errors.As(failed.Cause, &cause) {
+		failed.Cause = nil
+		return cause
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state == Failed {
+		errors.As(l.reason, &cause)
+	}
+	return cause
 }
 
 // retryNow ends the wait of a failed link for its next attempt, and waits until that begins.

@@ -236,7 +236,7 @@ func (l *link) unavailable() *toolformat.Error {
 	if l.key.own && l.reason != nil {
 		reason = detailed(l.reason)
 	}
-	e := toolformat.Errorf(toolformat.Unavailable, "%s is not available: %s", l.cfg.Name, l.cfg.hide(reason)).Because(l.reason)
+	e := toolformat.Errorf(toolformat.Unavailable, "%s is not available: %s", l.cfg.Name, l.cfg.hide(reason))
 	if in := time.Until(l.retry); in > 0 {
 		e.Message += fmt.Sprintf(" (retrying in %s)", in.Round(time.Second))
 	}

@@ -217,8 +217,8 @@ func (c *Client) Refused(ctx context.Context, sent string, status int, header ht
 		return false, c.loginError("it wants more scopes", missing)
 	case sent != "":
 		return false, c.loginError("its login has ended", nil)
-	case !ch.found:
-		return false, c.loginError("HTTP 401 Unauthorized: put an Authorization header into its config, or, if it uses OAuth", nil)
+	case ch.metadata == "" && ch.scopes == nil: // nor does it say that it uses OAuth
+		return false, c.loginError("HTTP 401 Unauthorized: it wants an Authorization header in its config, or OAuth", nil)
 	}
 	return false, c.loginError("it wants a login", nil)
 }
