@@ -25,6 +25,7 @@ import (
 type Access struct {
 	Tokens         map[string]string // bearer tokens by holder
 	Auth           auth.Any          // others that are let in; without these and Tokens nobody needs credentials
+	Resource       *Resource         // where access tokens are got; may be nil
 	AllowedOrigins []string          // of web pages, as browsers spell them; "null" only if listed
 	PublicHosts    []string          // beside loopback and the listen address; a port is optional
 }
@@ -43,8 +44,14 @@ func (f *refusal) write(w http.ResponseWriter, r *http.Request, s *Server) {
 	if f.wrong {
 		s.guesses.wait(r, s.ctx.Done())
 	}
-	if f.status == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", `Bearer realm="mcpbridge"`)
+	if challenge := `Bearer realm="mcpbridge"`; f.status == http.StatusUnauthorized || f.scopes != nil {
+		if m := s.opts().Access.Resource; m != nil {
+			challenge += m.challenge(r, f)
+		}
+		w.Header().Set("WWW-Authenticate", challenge)
+	}
+	if f.status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "10")
 	}
 	if s.opts().Refuse == nil || !s.opts().Refuse(w, r, f.status, f.reason) {
 		writeError(w, f.status, f.reason)
@@ -78,7 +85,7 @@ func (s *Server) identify(r *http.Request, token string) (sender identity, until
 	}
 	presented := auth.Credentials{Token: token}
 	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
-		presented.Certificate = r.TLS.VerifiedChains[0][0]
+		presented.Chain = r.TLS.VerifiedChains[0]
 	}
 	id, err := o.auth.Authenticate(r.Context(), &presented)
 	switch {
@@ -91,7 +98,7 @@ func (s *Server) identify(r *http.Request, token string) (sender identity, until
 	default:
 		return sender, until, &refusal{status: http.StatusUnauthorized, reason: "a bearer token is needed (tokens in the config)"}
 	}
-	refused.wrong = true
+	refused.wrong = refused.status == http.StatusUnauthorized
 	return sender, until, refused
 }
 

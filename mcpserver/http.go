@@ -39,6 +39,8 @@ func (s *Server) Handler() http.Handler {
 			handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), identityKey{}, sender)))
 		}))
 	}
+	mux.HandleFunc(wellKnown, s.serveResource)
+	mux.HandleFunc(wellKnown+"/", s.serveResource)
 	mux.HandleFunc("GET /healthz", healthy)
 	mux.Handle("GET /readyz", s.opts().Ready)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -29,6 +29,7 @@ type live struct {
 	*stack.Live
 	front *mcpserver.Server              // nil until something is served
 	load  func() (*config.Config, error) // the config as it is now
+	entry entry                          // of serve
 	pool  *stack.Pool                    // nil if others have it too
 	chat  atomic.Pointer[http.Handler]   // of /v1; nil where that is not served
 
@@ -100,7 +101,13 @@ func (l *live) reload() error {
 			l.log.Warn("listen has changed: restart to apply it", "still", before.Listen)
 			cfg.Listen = before.Listen
 		}
+		if (cfg.TLS.Cert == "") != (before.TLS.Cert == "") {
+			return usagef("%s: tls: TLS is turned on or off only by a restart", cfg.Path)
+		}
 		if err := errors.Join(mayListen(cfg), stack.LoopOptions(cfg.Loop).Policy.Validate()); err != nil {
+			return err
+		}
+		if err := l.entry.set(cfg, l.log); err != nil {
 			return err
 		}
 	}

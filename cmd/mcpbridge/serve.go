@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -14,7 +15,6 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/logbook"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/mcpserver"
-	"github.com/mcpbridge/mcpbridge/mcpserver/auth"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/serve"
 )
@@ -77,9 +77,16 @@ func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error
 	if err := l.AwaitRequired(ctx, l.own); err != nil {
 		return err
 	}
+	if err := l.entry.set(l.cfg, l.log); err != nil {
+		return err
+	}
 	ln, err := net.Listen("tcp", l.cfg.Listen)
 	if err != nil {
 		return usagef("listen: %v (--listen 127.0.0.1:0 lets the system pick another port)", err)
+	}
+	scheme, address := "http", ln.Addr()
+	if l.cfg.TLS.Cert != "" {
+		scheme, ln = "https", tls.NewListener(ln, l.entry.tls())
 	}
 	if err := l.serveChat(); err != nil {
 		ln.Close()
@@ -90,7 +97,7 @@ func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error
 		defer onHangup(l.applyAnew, end)()
 	}
 	begin()
-	fmt.Fprintf(std.err, "listening on http://%s\n", ln.Addr())
+	fmt.Fprintf(std.err, "listening on %s://%s\n", scheme, address)
 	defer l.commands(ctx, book, ln.Addr().String(), func() { end(nil) })()
 	return l.front.Serve(ctx, ln)
 }
@@ -101,7 +108,7 @@ func (l *live) serverOptions(cfg *config.Config) mcpserver.Options {
 	models := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*l.chat.Load()).ServeHTTP(w, r) })
 	return mcpserver.Options{
 		HiddenHeaders: cfg.HiddenHeaders(), TicketValues: cfg.TicketValues(),
-		Access:       access(cfg),
+		Access:       l.entry.access(cfg),
 		MessageBytes: limits.MessageBytes, BatchMessages: limits.BatchMessages, CallsPerSession: limits.CallsPerSession, QueueBytes: limits.QueueBytes,
 		Sessions: limits.Sessions, SessionIdle: limits.SessionIdle, ResumeBytes: limits.ResumeBytes,
 		Log: l.log,
@@ -110,23 +117,6 @@ func (l *live) serverOptions(cfg *config.Config) mcpserver.Options {
 		Refuse:    serve.Refuse,
 		Ready:     http.HandlerFunc(l.serveReady),
 	}
-}
-
-// access returns who may come in.
-func access(cfg *config.Config) mcpserver.Access {
-	a := mcpserver.Access{Tokens: cfg.Tokens, AllowedOrigins: cfg.AllowedOrigins, PublicHosts: cfg.PublicHosts}
-	if len(cfg.Issued) > 0 {
-		var issued []auth.Token
-		for _, t := range cfg.Issued {
-			token := auth.Token{Name: t.Name, Sum: t.Sum(), Profiles: t.Profiles}
-			if t.Expires != nil {
-				token.Expires = *t.Expires
-			}
-			issued = append(issued, token)
-		}
-		a.Auth = append(a.Auth, auth.NewTokens(issued))
-	}
-	return a
 }
 
 // serveReady answers /readyz: 200 if every required server is up. Authenticated callers get the

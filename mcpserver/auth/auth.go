@@ -10,8 +10,8 @@ import (
 
 // Credentials are what the sender of a request presents.
 type Credentials struct {
-	Token       string            // a bearer token; "" without one
-	Certificate *x509.Certificate // of the TLS client, verified; nil without one
+	Token string              // a bearer token; "" without one
+	Chain []*x509.Certificate // verified, from that of the TLS client to an authority's; nil without one
 }
 
 // An Identity is whom credentials admit. It must not be changed.

@@ -2,6 +2,9 @@
 //
 // # Files
 //
-//	auth     Authenticator: from credentials to an identity; Any of several; Refusal
-//	tokens   bearer tokens that are known beforehand, of which hashes are enough
+//	auth           Authenticator: from credentials to an identity; Any of several; Refusal
+//	tokens         bearer tokens that are known beforehand, of which hashes are enough
+//	oauth          access tokens of an issuer, which are JWTs
+//	keys           the public keys of an issuer, and when they are fetched
+//	certificates   certificates of TLS clients
 package auth

@@ -37,10 +37,13 @@ type Config struct {
 	Listen         string            // host:port; default 127.0.0.1:7332
 	Tokens         map[string]string // bearer tokens by the names of their owners, no two alike; default: no authentication
 	Issued         []tokens.Token    // of the file of tokens beside the config
-	AllowedOrigins []string          // as browsers write them (lower case, without a default port), or "null"
-	PublicHosts    []string          // lower-case names, with or without a port, that the Host header of a request may have
-	CA             string            // absolute path of a PEM file: certificate authorities beside the system's
-	Settle         time.Duration     // bounds the wait of the first lists for several servers; default 2 s
+	Auth           Auth
+	TLS            TLS
+	PublicURL      string        // at which clients reach serve through a proxy; "" means that of each request
+	AllowedOrigins []string      // as browsers write them (lower case, without a default port), or "null"
+	PublicHosts    []string      // lower-case names, with or without a port, that the Host header of a request may have
+	CA             string        // absolute path of a PEM file: certificate authorities beside the system's
+	Settle         time.Duration // bounds the wait of the first lists for several servers; default 2 s
 	Names          Names
 	Limits         Limits
 	Log            Log
@@ -129,8 +132,15 @@ func (l Loader) Load(path string) (*Config, error) {
 // TokenFile returns the path of the file of the tokens that are issued beside those in Tokens.
 func (c *Config) TokenFile() string { return tokens.Path(c.Path) }
 
-// Principals returns how many principals the tokens have, 0 if nobody needs one.
-func (c *Config) Principals() int { return len(c.Tokens) + len(c.Issued) }
+// Principals returns how many principals there may be, 0 if nobody needs credentials; those of an issuer,
+// or with certificates, are many.
+func (c *Config) Principals() int {
+	n := len(c.Tokens) + len(c.Issued)
+	if c.Auth.Issuer != "" || c.TLS.ClientCA != "" {
+		n += 100
+	}
+	return n
+}
 
 // Find returns the path of the config that Load reads: path itself, or for "" the first file that exists
 // in the places of a config.
@@ -247,7 +257,7 @@ func (c *Config) Files() []string {
 	if c.CA != "" {
 		all = append(all, c.CA)
 	}
-	return all
+	return append(all, c.TLS.files()...)
 }
 
 // IsConfig reports whether data is a config with servers, or such a block of another client.
@@ -268,7 +278,9 @@ func (c *Config) keys() keySet {
 		"tokens":         {take: into(&c.Tokens, readTokens)},
 		"allowedOrigins": {take: into(&c.AllowedOrigins, listOf(readOrigin))},
 		"publicHosts":    {take: into(&c.PublicHosts, listOf(readPublicHost))},
-		"tls":            {take: inside(func() keySet { return keySet{"ca": {take: into(&c.CA, readPath)}} })},
+		"publicUrl":      {take: into(&c.PublicURL, readPublicURL)},
+		"auth":           {take: c.readAuth},
+		"tls":            {take: c.readTLS},
 		"settle":         {take: into(&c.Settle, readSettle)},
 		"names":          {take: inside(c.Names.keys)},
 		"limits":         {take: inside(c.Limits.keys)},

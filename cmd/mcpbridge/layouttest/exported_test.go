@@ -13,7 +13,7 @@ const mostExported = 25
 var exported = map[string]struct{ names, methods int }{
 	"bridge":                 {67, 35},
 	"bridge/wire":            {120, 18},
-	"cmd/mcpbridge/config":   {28, 14},
+	"cmd/mcpbridge/config":   {30, 14},
 	"cmd/mcpbridge/stack":    {17, 33},
 	"providers":              {103, 63},
 	"providers/providertest": {26, 6},

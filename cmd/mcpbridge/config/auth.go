@@ -1,0 +1,92 @@
+package config
+
+import (
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Auth is whose access tokens serve accepts.
+type Auth struct {
+	Issuer    string   // of the tokens; "" means that none are accepted
+	Audience  []string // of which a token needs one; empty means PublicURL and what is below it
+	Scopes    []string // that a token needs
+	Principal string   // the claim that names the principal; default sub
+}
+
+func (a *Auth) keys() keySet {
+	return keySet{
+		"issuer":    {take: into(&a.Issuer, readIssuer)},
+		"audience":  {take: into(&a.Audience, oneOrMore(readText))},
+		"scopes":    {take: into(&a.Scopes, oneOrMore(readScope))},
+		"principal": {take: into(&a.Principal, readText)},
+	}
+}
+
+// readAuth reads the object of keys, which need each other.
+func (c *Config) readAuth(d *decoder, n node) {
+	d.object(n, c.Auth.keys())
+	d.atEnd = append(d.atEnd, func() {
+		switch {
+		case !hasAny("issuer")(membersIn(n)):
+			d.errorf(n, `"issuer" is needed: the URL of the authorization server, as it stands in its tokens`)
+		case len(c.Auth.Audience) == 0 && c.PublicURL == "":
+			d.errorf(n, `whom tokens are for is needed: "publicUrl" beside "auth", or "audience" in it`)
+		}
+	})
+}
+
+// oneOrMore reads a string, or an array of strings.
+func oneOrMore(read reader[string]) reader[[]string] {
+	return func(d *decoder, n node) ([]string, bool) {
+		if n.value.Kind() == '"' {
+			text, ok := read(d, n)
+			return []string{text}, ok
+		}
+		return listOf(read)(d, n)
+	}
+}
+
+func readIssuer(d *decoder, n node) (string, bool) {
+	return d.textIf(n, "expected a URL that begins with https:// (or http:// on this computer)", func(text string) bool {
+		u, err := url.Parse(text)
+		local := err == nil && (u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback())
+		return isURL(text, "https") && u.User == nil && u.RawQuery == "" && u.Fragment == "" || local && isURL(text, "http")
+	})
+}
+
+func readScope(d *decoder, n node) (string, bool) {
+	return d.textIf(n, "expected a scope: printable ASCII characters without spaces and quotation marks", func(text string) bool {
+		return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' })
+	})
+}
+
+func readPublicURL(d *decoder, n node) (string, bool) {
+	return d.textIf(n, `expected the URL at which clients reach serve, as in "https://bridge.example.com" or "https://example.com/bridge"`, func(text string) bool {
+		return IsBaseURL(text) && !strings.ContainsAny(text, "?#\"\\ ")
+	})
+}
+
+// TLS is how serve speaks to clients; empty paths mean without TLS. All are absolute.
+type TLS struct {
+	Cert, Key string // PEM files of the server
+	ClientCA  string // a PEM file: whose certificates let clients in; "" means none
+}
+
+func (c *Config) readTLS(d *decoder, n node) {
+	d.object(n, keySet{
+		"ca":       {take: into(&c.CA, readPath)},
+		"cert":     {take: into(&c.TLS.Cert, readPath)},
+		"key":      {take: into(&c.TLS.Key, readPath)},
+		"clientCA": {take: into(&c.TLS.ClientCA, readPath)},
+	})
+	if t := c.TLS; (t.Cert == "") != (t.Key == "") || t.ClientCA != "" && t.Cert == "" {
+		d.errorf(n, `"cert" and "key" belong together, and "clientCA" needs both`)
+	}
+}
+
+// files returns the files of t that there are.
+func (t *TLS) files() []string {
+	return slices.DeleteFunc([]string{t.Cert, t.Key, t.ClientCA}, func(path string) bool { return path == "" })
+}

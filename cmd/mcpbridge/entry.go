@@ -1,0 +1,127 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"sync/atomic"
+
+	"github.com/mcpbridge/mcpbridge/bridge/outbound"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/mcpserver"
+	"github.com/mcpbridge/mcpbridge/mcpserver/auth"
+)
+
+// entry is how clients come in to serve: who may, and with which TLS.
+type entry struct {
+	oauth        *auth.OAuth // nil without an issuer; stays the same, with what it knows, while its options do
+	of           config.Auth
+	resource     string             // of oauth
+	certificates *auth.Certificates // nil without authorities of clients
+	config       atomic.Pointer[tls.Config]
+}
+
+// set reads what the config names. An error means that nothing has changed.
+func (e *entry) set(cfg *config.Config, log *slog.Logger) error {
+	var certificates *auth.Certificates
+	if cfg.TLS.Cert != "" {
+		own, err := tls.LoadX509KeyPair(cfg.TLS.Cert, cfg.TLS.Key)
+		if err != nil {
+			return usagef("%s: tls: %v", cfg.Path, err)
+		}
+		next := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{own}}
+		if path := cfg.TLS.ClientCA; path != "" {
+			text, err := os.ReadFile(path)
+			if err == nil {
+				certificates, err = auth.NewCertificates(text)
+			}
+			if err != nil {
+				return usagef("%s: tls.clientCA: %s: %v", cfg.Path, path, err)
+			}
+			next.ClientAuth, next.ClientCAs = tls.VerifyClientCertIfGiven, certificates.Pool
+		}
+		e.config.Store(next)
+	}
+	e.certificates = certificates
+	return e.setOAuth(cfg, log)
+}
+
+// setOAuth makes the Authenticator of access tokens, unless there is one with these options.
+func (e *entry) setOAuth(cfg *config.Config, log *slog.Logger) error {
+	a := cfg.Auth
+	switch {
+	case a.Issuer == "":
+		e.oauth = nil
+		return nil
+	case e.oauth != nil && a.Issuer == e.of.Issuer && a.Principal == e.of.Principal && cfg.PublicURL == e.resource &&
+		slices.Equal(a.Audience, e.of.Audience) && slices.Equal(a.Scopes, e.of.Scopes):
+		return nil
+	}
+	client, err := issuerClient(cfg)
+	if err != nil {
+		return err
+	}
+	opts := auth.OAuthOptions{Issuer: a.Issuer, Audiences: a.Audience, Scopes: a.Scopes, Claim: a.Principal, Client: client, Log: log}
+	if len(a.Audience) == 0 {
+		opts.Resource = cfg.PublicURL
+	}
+	e.oauth, e.of, e.resource = auth.NewOAuth(opts), a, cfg.PublicURL
+	return nil
+}
+
+// issuerClient returns what fetches the keys of an issuer.
+func issuerClient(cfg *config.Config) (*http.Client, error) {
+	var roots *x509.CertPool
+	if cfg.CA != "" {
+		pem, err := os.ReadFile(cfg.CA)
+		if err == nil {
+			roots, err = outbound.Roots(pem)
+		}
+		if err != nil {
+			return nil, usagef("%s: tls.ca: %v", cfg.Path, err)
+		}
+	}
+	return &http.Client{Transport: outbound.Transport(roots)}, nil
+}
+
+// tls returns the configuration of a listener, which follows the files of the config.
+func (e *entry) tls() *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		return e.config.Load(), nil
+	}}
+}
+
+// access returns who may come in.
+func (e *entry) access(cfg *config.Config) mcpserver.Access {
+	a := mcpserver.Access{Tokens: cfg.Tokens, AllowedOrigins: cfg.AllowedOrigins, PublicHosts: cfg.PublicHosts}
+	if u, err := url.Parse(cfg.PublicURL); err == nil && u.Host != "" {
+		a.PublicHosts = append(slices.Clone(a.PublicHosts), u.Host)
+	}
+	if len(cfg.Issued) > 0 {
+		a.Auth = append(a.Auth, issuedTokens(cfg))
+	}
+	if e.oauth != nil {
+		a.Auth = append(a.Auth, e.oauth)
+		a.Resource = &mcpserver.Resource{URL: cfg.PublicURL, Issuers: []string{cfg.Auth.Issuer}, Scopes: cfg.Auth.Scopes}
+	}
+	if e.certificates != nil {
+		a.Auth = append(a.Auth, e.certificates)
+	}
+	return a
+}
+
+func issuedTokens(cfg *config.Config) *auth.Tokens {
+	var issued []auth.Token
+	for _, t := range cfg.Issued {
+		token := auth.Token{Name: t.Name, Sum: t.Sum(), Profiles: t.Profiles}
+		if t.Expires != nil {
+			token.Expires = *t.Expires
+		}
+		issued = append(issued, token)
+	}
+	return auth.NewTokens(issued)
+}

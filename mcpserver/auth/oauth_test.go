@@ -1,0 +1,249 @@
+package auth_test
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/mcpbridge/mcpbridge/mcpserver/auth"
+)
+
+// issuer is an authorization server whose metadata and keys can be fetched.
+type issuer struct {
+	*testing.T
+	url     string
+	fetches atomic.Int64 // of keys
+
+	mu   sync.Mutex
+	away bool
+	keys []jose.JSONWebKey
+}
+
+func newIssuer(t *testing.T) *issuer {
+	return &issuer{T: t, url: "https://id.example"}
+}
+
+// RoundTrip answers in place of the network.
+func (i *issuer) RoundTrip(r *http.Request) (*http.Response, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.away {
+		return nil, errors.New("away")
+	}
+	w := httptest.NewRecorder()
+	switch r.URL.Path {
+	case "/.well-known/oauth-authorization-server":
+		json.NewEncoder(w).Encode(map[string]string{"issuer": i.url, "jwks_uri": i.url + "/keys"})
+	case "/keys":
+		i.fetches.Add(1)
+		json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: i.keys})
+	default:
+		w.WriteHeader(http.StatusNotFound)
+	}
+	return w.Result(), nil
+}
+
+// publish makes the keys those of these signers, by their kid.
+func (i *issuer) publish(signers map[string]crypto.Signer) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.keys = nil
+	for kid, s := range signers {
+		i.keys = append(i.keys, jose.JSONWebKey{Key: s.Public(), KeyID: kid, Use: "sig"})
+	}
+}
+
+func (i *issuer) oauth(change func(*auth.OAuthOptions)) *auth.OAuth {
+	opts := auth.OAuthOptions{Issuer: i.url, Resource: "https://bridge.example", Scopes: []string{"tools"}, Client: &http.Client{Transport: i}}
+	if change != nil {
+		change(&opts)
+	}
+	return auth.NewOAuth(opts)
+}
+
+// sign makes a token: claims, of which nil removes one, over those of a good one.
+func (i *issuer) sign(alg jose.SignatureAlgorithm, key any, kid, typ string, changed map[string]any) string {
+	i.Helper()
+	claims := map[string]any{"iss": i.url, "aud": "https://bridge.example/mcp", "sub": "ann", "scope": "tools more",
+		"exp": time.Now().Add(time.Hour).Unix(), "iat": time.Now().Unix(), "groups": []string{"support"}}
+	maps.Copy(claims, changed)
+	maps.DeleteFunc(claims, func(_ string, v any) bool { return v == nil })
+	payload, _ := json.Marshal(claims)
+	s, err := jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: jose.JSONWebKey{Key: key, KeyID: kid}}, (&jose.SignerOptions{}).WithType(jose.ContentType(typ)))
+	if err != nil {
+		i.Fatal(err)
+	}
+	signed, err := s.Sign(payload)
+	if err != nil {
+		i.Fatal(err)
+	}
+	text, _ := signed.CompactSerialize()
+	return text
+}
+
+func newECDSA(t *testing.T) *ecdsa.PrivateKey {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// forged returns a token with the signature of another.
+func forged(token, other string) string {
+	return token[:strings.LastIndexByte(token, '.')] + other[strings.LastIndexByte(other, '.'):]
+}
+
+func TestOAuth(t *testing.T) {
+	i, ec := newIssuer(t), newECDSA(t)
+	pair, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i.publish(map[string]crypto.Signer{"ec": ec, "rsa": pair})
+	o := i.oauth(nil)
+	es := func(changed map[string]any) string { return i.sign(jose.ES256, ec, "ec", "at+jwt", changed) }
+	der, _ := x509.MarshalPKIXPublicKey(pair.Public())
+	public := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+	none := func() string {
+		_, rest, _ := strings.Cut(es(nil), ".")
+		payload, _, _ := strings.Cut(rest, ".")
+		return base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","typ":"JWT"}`)) + "." + payload + "."
+	}
+	hour := time.Now().Add(time.Hour).Unix()
+	for _, c := range []struct{ name, token, refused string }{
+		{"good", es(nil), ""},
+		{"RSA, without a kid", i.sign(jose.RS256, pair, "", "JWT", nil), ""},
+		{"several audiences", es(map[string]any{"aud": []string{"x", "https://bridge.example"}}), ""},
+		{"scp", es(map[string]any{"scope": nil, "scp": []string{"tools"}}), ""},
+		{"none", none(), "not a JWT with a signature"},
+		{"HS256 with the public key", i.sign(jose.HS256, public, "rsa", "JWT", nil), "not a JWT with a signature"},
+		{"another's key", i.sign(jose.ES256, newECDSA(t), "ec", "JWT", nil), "not the issuer's"},
+		{"the key of another algorithm", i.sign(jose.ES256, ec, "rsa", "JWT", nil), "not the issuer's"},
+		{"the signature of another token", forged(es(nil), es(map[string]any{"sub": "bob"})), "not the issuer's"},
+		{"issuer", es(map[string]any{"iss": "https://other.example"}), "another issuer"},
+		{"issuer with a slash", es(map[string]any{"iss": i.url + "/"}), "another issuer"},
+		{"audience", es(map[string]any{"aud": "https://other.example/mcp"}), "another audience"},
+		{"longer audience", es(map[string]any{"aud": "https://bridge.example.evil"}), "another audience"},
+		{"no audience", es(map[string]any{"aud": nil}), "another audience"},
+		{"expired", es(map[string]any{"exp": time.Now().Add(-time.Minute).Unix()}), "has expired"},
+		{"never expires", es(map[string]any{"exp": nil}), "does not say when"},
+		{"not yet", es(map[string]any{"nbf": hour}), "not valid yet"},
+		{"scope", es(map[string]any{"scope": "other"}), "needs the scope tools"},
+		{"an ID token", i.sign(jose.ES256, ec, "ec", "logout+jwt", nil), "expected an access token"},
+		{"DPoP", es(map[string]any{"cnf": map[string]string{"jkt": "x"}}), "DPoP"},
+		{"certificate", es(map[string]any{"cnf": map[string]string{"x5t#S256": "x"}}), "another TLS client certificate"},
+		{"no subject", es(map[string]any{"sub": nil}), "no claim sub"},
+		{"subject", es(map[string]any{"sub": "a\nb"}), "no claim sub"},
+		{"a number", es(map[string]any{"sub": 7}), "no claim sub"},
+		{"huge", "a." + strings.Repeat("a", 1<<20) + ".a", "longer than"},
+		{"rubbish", "a.b.c", "not a JWT"},
+	} {
+		for range 2 { // the second time it may be remembered
+			id, err := o.Authenticate(t.Context(), &auth.Credentials{Token: c.token})
+			switch {
+			case c.refused == "" && (err != nil || id == nil):
+				t.Errorf("%s: %v", c.name, err)
+			case c.refused == "" && (id.Principal.Name != "https://id.example#ann" || !strings.Contains(id.Claims, `"groups":["support"]`) || strings.Contains(id.Claims, "exp")):
+				t.Errorf("%s: %+v", c.name, id)
+			case c.refused != "" && (id != nil || err == nil || !strings.Contains(err.Error(), c.refused)):
+				t.Errorf("%s: %v, %v; want %q", c.name, id, err, c.refused)
+			}
+		}
+	}
+	if id, err := o.Authenticate(t.Context(), &auth.Credentials{Token: "opaque"}); id != nil || err != nil {
+		t.Errorf("what is no JWT is not passed on: %v, %v", id, err)
+	}
+	var refused *auth.Refusal
+	if _, err := o.Authenticate(t.Context(), &auth.Credentials{Token: es(map[string]any{"scope": ""})}); !errors.As(err, &refused) || len(refused.Scopes) != 1 {
+		t.Errorf("no challenge for a scope: %v", err)
+	}
+	if i.fetches.Load() != 1 {
+		t.Errorf("%d fetches", i.fetches.Load())
+	}
+}
+
+// Keys rotate; tokens with unknown keys cause no storm of fetches; the issuer may be away at the start; a
+// key that is withdrawn verifies nothing any more.
+func TestKeysRotate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i, first, second := newIssuer(t), newECDSA(t), newECDSA(t)
+		i.publish(map[string]crypto.Signer{"1": first})
+		o := i.oauth(nil)
+		with := func(key any, kid string) error {
+			_, err := o.Authenticate(t.Context(), &auth.Credentials{Token: i.sign(jose.ES256, key, kid, "JWT", nil)})
+			return err
+		}
+		var later *auth.Refusal
+		i.away = true
+		if err := with(first, "1"); !errors.As(err, &later) || !later.Later || !strings.Contains(err.Error(), "cannot be verified at present") {
+			t.Errorf("while the issuer is away: %v", err)
+		}
+		i.away = false
+		time.Sleep(time.Minute)
+		if err := with(first, "1"); err != nil {
+			t.Errorf("once the issuer is there: %v", err)
+		}
+		i.publish(map[string]crypto.Signer{"2": second})
+		old := i.sign(jose.ES256, first, "1", "JWT", nil)
+		if err := with(first, "1"); err != nil {
+			t.Errorf("with a key that was known: %v", err)
+		}
+		time.Sleep(time.Minute)
+		if err := with(second, "2"); err != nil {
+			t.Errorf("with the next key: %v", err)
+		}
+		if _, err := o.Authenticate(t.Context(), &auth.Credentials{Token: old}); err == nil {
+			t.Error("a token is remembered whose key was withdrawn")
+		}
+		before := i.fetches.Load()
+		for n := range 1000 {
+			if err := with(second, fmt.Sprint("unknown ", n)); err == nil {
+				t.Fatal("an unknown kid is accepted")
+			}
+			time.Sleep(time.Millisecond)
+		}
+		if n := i.fetches.Load() - before; n > 2 {
+			t.Errorf("%d fetches for unknown keys in a second", n)
+		}
+		i.away = true
+		time.Sleep(50 * time.Minute)
+		if err := with(second, "2"); err != nil {
+			t.Errorf("with a known key while the issuer is away: %v", err)
+		}
+		synctest.Wait()
+	})
+}
+
+func BenchmarkTokens(b *testing.B) {
+	var all []auth.Token
+	for n := range 20 {
+		all = append(all, auth.Token{Name: fmt.Sprint(n), Sum: sum(fmt.Sprint(n))})
+	}
+	tokens := auth.NewTokens(all)
+	c := &auth.Credentials{Token: "7"}
+	for b.Loop() {
+		if id, _ := tokens.Authenticate(b.Context(), c); id == nil {
+			b.Fatal("refused")
+		}
+	}
+}
