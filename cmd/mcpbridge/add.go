@@ -153,6 +153,9 @@ func (a *addition) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := forgetPins(a.path, a.flags.name); err != nil { // those of another server of that name
+		return err
+	}
 	if err := a.connect(ctx, cfg); err != nil {
 		return err
 	}
@@ -213,6 +216,7 @@ func (a *addition) connect(ctx context.Context, cfg *config.Config) error {
 		err = a.share("it asks its client (%s)", strings.Join(a.checked.Asks, ", "))
 	}
 	a.note(`"trust": false: what its tools say about themselves, such as being read-only, decides nothing until you set it to true`)
+	a.note(`"pin": true: its tools stay as they are now; one that is new or has changed is held back until mcpbridge pins accept %s`, a.flags.name)
 	return err
 }
 

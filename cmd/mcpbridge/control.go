@@ -62,6 +62,7 @@ type serverState struct {
 	Server   string    `json:"server,omitempty"` // name and version, by its own account
 	Revision string    `json:"revision,omitempty"`
 	Tools    int       `json:"tools"`
+	Held     int       `json:"held,omitempty"`   // tools and prompts that are held back
 	Reason   string    `json:"reason,omitempty"` // why it is down
 	Line     string    `json:"line,omitempty"`   // the last one on its standard error
 
@@ -169,6 +170,12 @@ func (c *control) state() processState {
 	delete(groups, 0) // of a server without a process
 	st.PID, st.Memory, st.Servers = os.Getpid(), processes[os.Getpid()], []serverState{}
 	st.Callers, st.Calls, st.Failed = now.All.Callers, now.All.Calls, now.All.Failed
+	held := map[string]int{}
+	for _, s := range c.stacks() {
+		for _, st := range s.Servers() {
+			held[st.Name] = max(held[st.Name], st.Held)
+		}
+	}
 	for _, client := range c.clients() {
 		count := now.Servers[client.Name()]
 		login := c.login(client.Name())
@@ -180,7 +187,7 @@ func (c *control) state() processState {
 			st.Servers = append(st.Servers, serverState{
 				Name: client.Name(), State: string(l.State), Since: l.Since, PID: l.PID, Memory: groups[l.PID], Callers: l.Callers,
 				Calls: count.Calls, Failed: count.Failed, LastCall: count.Last,
-				Server: l.Server, Revision: l.Revision, Tools: l.Items[bridge.Tools], Reason: l.Reason, Line: l.Line, Login: login,
+				Server: l.Server, Revision: l.Revision, Tools: l.Items[bridge.Tools], Held: held[client.Name()], Reason: l.Reason, Line: l.Line, Login: login,
 			})
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -238,6 +239,14 @@ func (e *clientEditor) write(i *clients.Import, path string) error {
 	}, nil)
 	if err != nil {
 		return namedError(path, err)
+	}
+	for _, a := range i.Added {
+		if !e.dryRun {
+			err = cmp.Or(err, forgetPins(path, a.Name)) // those of another server of that name
+		}
+	}
+	if err != nil {
+		return err
 	}
 	if !e.dryRun {
 		say("%d added to %s", len(i.Added), path)

@@ -85,6 +85,8 @@ func commands() []command {
 		{"import", "import [CLIENT…] [--move] [--project] [--dry-run]", "copy the servers that they have into the config", runImport},
 		{"login", "login SERVER [--no-browser] [--scope SCOPE] [--config FILE]", "log in to a server that wants OAuth", runLogin},
 		{"logout", "logout SERVER [--config FILE]", "forget a login", runLogout},
+		{"pins accept", "pins accept SERVER [TOOL] [--config FILE]", "accept what a server defines anew or otherwise", runPinsAccept},
+		{"pins", "pins [SERVER] [--config FILE] [--json]", "show what servers define otherwise than was accepted", runPins},
 		{"ps", "ps [--config FILE] [--json]", "list the daemons and serves that run, with their servers", runPs},
 		{"logs", "logs [NAME] [-f] [--config FILE]", "print the log of what runs, or of one server", runLogs},
 		{"restart", "restart NAME [--config FILE]", "restart a server of what runs", runRestart},

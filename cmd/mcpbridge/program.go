@@ -19,6 +19,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/logbook"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
@@ -64,6 +65,7 @@ func newProgram(f *sourceFlags, cfg *config.Config, level string, opts stack.Opt
 	if store, err := credentialStore(); err == nil { // else servers say that they want a login, and login why that cannot be kept
 		opts.Credentials = store
 	}
+	opts.Pins, _ = file.State(pinFolder) // without a home the Stack warns
 	p.opts = opts
 	var err error
 	if p.Stack, err = stack.New(cfg, opts); err != nil {

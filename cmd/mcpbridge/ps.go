@@ -213,6 +213,8 @@ func (st *processState) print(w io.Writer, now time.Time) error {
 		}
 		if s.State == string(mcpclient.Failed) {
 			last += " (mcpbridge logs " + s.Name + ")"
+		} else if s.Held > 0 {
+			last = fmt.Sprintf("%d held back (mcpbridge pins %s)", s.Held, s.Name)
 		}
 		rows = append(rows, []string{s.Name, s.State, since(s.Since, now), orDash(s.PID), orDash(bytesOf(s.Memory)),
 			strconv.Itoa(s.Callers), strconv.Itoa(s.Calls), strconv.Itoa(s.Failed), strconv.Itoa(s.Tools), last})

@@ -55,6 +55,7 @@ type Server struct {
 	Validate bool     // arguments are checked against the tools' schemas before a call
 
 	Untrusted bool // "trust" is false: the annotations of its tools decide nothing
+	Pin       bool // its tools and prompts stay as they were first seen, until a person accepts others
 
 	Secrets []string // the values of references, such as ${keychain:NAME}, which stand in other fields
 }
@@ -121,6 +122,7 @@ func (s *Server) keys(envFile *string) keySet {
 		"context":        {take: into(&s.Context, listOf(readName))},
 		"validate":       {take: into(&s.Validate, readBool)},
 		"trust":          {take: into(&s.Untrusted, readDistrust)},
+		"pin":            {take: into(&s.Pin, readBool)},
 
 		"autoApprove":      {note: noApproval},
 		"alwaysAllow":      {note: noApproval},

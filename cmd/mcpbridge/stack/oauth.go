@@ -46,7 +46,7 @@ func NewLogin(cfg *config.Config, server *config.Server, store oauth.Store) (*oa
 		return nil, err
 	}
 	return oauth.New(oauth.Config{
-		Server: server.URL, Store: store, Roots: trusted.pool, Command: loginCommand(cfg, server),
+		Server: server.URL, Store: store, Roots: trusted.pool, Command: commandFor(cfg, "login", server.Name, "--upstream "+quoted(server.URL)),
 		MayAsk: func(caller bridge.Principal) bool { return isOperator(cfg, caller) },
 		Grant:  oauth.Grant(o.Grant), Issuer: o.Issuer, ClientID: o.ClientID, ClientSecret: o.ClientSecret, PrivateKey: o.PrivateKey,
 		ClientMetadata: o.ClientMetadata, Scopes: o.Scopes, CallbackPort: o.CallbackPort, Assertion: o.Assertion,
@@ -71,12 +71,13 @@ func hasCredentials(server *config.Server) bool {
 	return strings.Contains(authority, "@")
 }
 
-// loginCommand returns the command with which a person logs in to a server.
-func loginCommand(cfg *config.Config, server *config.Server) string {
+// commandFor returns the command line for a server of a config. alone is what names it without a config.
+func commandFor(cfg *config.Config, command, server, alone string) string {
+	command = "mcpbridge " + command + " "
 	if cfg.Path == "" {
-		return "mcpbridge login --upstream " + quoted(server.URL)
+		return command + alone
 	}
-	command := "mcpbridge login " + quoted(server.Name)
+	command += quoted(server)
 	dir, err := os.UserConfigDir()
 	if err == nil && cfg.Path == filepath.Join(dir, "mcpbridge", config.FileName) {
 		return command

@@ -22,6 +22,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/outbound"
+	"github.com/mcpbridge/mcpbridge/bridge/pins"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
@@ -40,6 +41,7 @@ type Stack struct {
 	ownPool  bool // no other Stack has it
 	clients  []*use
 	guards   []namedGuard
+	pins     map[string]*pins.Pins    // by server
 	logins   map[string]*oauth.Client // by server
 	natives  *nativeLoader
 	native   *bridge.Native                      // nil without native tools
@@ -67,6 +69,7 @@ type Options struct {
 	Pool      *Pool        // has the clients of servers; nil means a pool of its own
 
 	Credentials oauth.Store // of logins to servers; nil means that none are used
+	Pins        string      // folder of what servers have defined; "" means that nothing is pinned
 }
 
 const (
@@ -103,7 +106,7 @@ func build(cfg *config.Config, opts Options) (*Stack, error) {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Stack{cfg: cfg, log: opts.Log, pool: opts.Pool, ownPool: opts.Pool == nil, logins: map[string]*oauth.Client{}}
+	s := &Stack{cfg: cfg, log: opts.Log, pool: opts.Pool, ownPool: opts.Pool == nil, logins: map[string]*oauth.Client{}, pins: map[string]*pins.Pins{}}
 	if s.ownPool {
 		s.pool = NewPool()
 	}
@@ -121,7 +124,7 @@ func build(cfg *config.Config, opts Options) (*Stack, error) {
 		client := s.pool.take(s.definition(server, &opts, info))
 		s.clients = append(s.clients, client)
 		members = append(members, bridge.Member{
-			Name: server.Name, Source: s.wrapServer(client, &server), Required: server.Required,
+			Name: server.Name, Source: s.wrapServer(client, &server, &opts), Required: server.Required,
 			Prefix: server.Prefix, Include: server.Include, Exclude: server.Exclude,
 			Rename: server.Rename, Describe: server.Describe, Concurrency: server.Concurrency,
 		})
@@ -179,7 +182,8 @@ func (s *Stack) wrap(source bridge.Source, owner bool) bridge.Source {
 }
 
 // wrapServer wraps a server's client, the innermost wrapper first.
-func (s *Stack) wrapServer(source bridge.Source, server *config.Server) bridge.Source {
+func (s *Stack) wrapServer(source bridge.Source, server *config.Server, opts *Options) bridge.Source {
+	source = s.pin(source, server, opts)
 	source = s.guard(source, server)
 	return source
 }
@@ -323,7 +327,8 @@ type ServerState struct {
 	mcpclient.Status
 	Name     string
 	Required bool
-	Tools    *bridge.List // as the server lists them; only from Await, and nil if it cannot
+	Tools    *bridge.List // as the server lists them, less what is held back; only from Await, and nil if it cannot
+	Held     int          // tools and prompts that are held back
 }
 
 // Servers returns the states of the config's servers, in file order.
@@ -346,7 +351,7 @@ func (s *Stack) Clients() []*mcpclient.Client {
 }
 
 func (s *Stack) server(i int) ServerState {
-	return ServerState{Status: s.clients[i].Status(), Name: s.clients[i].Name(), Required: s.cfg.Servers[i].Required}
+	return ServerState{Status: s.clients[i].Status(), Name: s.clients[i].Name(), Required: s.cfg.Servers[i].Required, Held: len(s.heldBack(s.clients[i].Name()))}
 }
 
 // Await calls report for each server, one at a time, as soon as it is connected or has failed for a
@@ -357,7 +362,7 @@ func (s *Stack) Await(ctx context.Context, caller *bridge.Caller, report func(Se
 	for i, c := range s.clients {
 		waiting.Go(func() {
 			var tools *bridge.List
-			session, err := c.Open(ctx, caller)
+			session, err := s.seen(c).Open(ctx, caller)
 			if err == nil {
 				tools, _ = session.List(ctx, bridge.Tools) // the state has the error
 				session.Close()
@@ -439,6 +444,12 @@ func (s *Stack) Problems() []bridge.Problem {
 	}
 	for _, c := range s.clients {
 		for _, p := range c.Problems() {
+			p.Text = c.Name() + ": " + p.Text
+			all = append(all, p)
+		}
+	}
+	for _, c := range s.clients {
+		for _, p := range s.heldBack(c.Name()) {
 			p.Text = c.Name() + ": " + p.Text
 			all = append(all, p)
 		}

@@ -241,6 +241,7 @@ func (i *Import) value(s *Server, name string, perWindow bool) json.RawMessage {
 	put("sharing", "session", perWindow)
 	put("disabled", true, s.Off || i.opts.Disabled)
 	put("trust", false, true)
+	put("pin", true, true)
 	return object(m)
 }
 

@@ -1,0 +1,269 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/bridge/pins"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
+)
+
+// pinFolder is the folder of definitions, in that of the program's state.
+const pinFolder = "pins"
+
+// pinStore returns where the definitions of a server are kept.
+func pinStore(config, server string) (pins.Store, error) {
+	dir, err := file.State(pinFolder)
+	if err != nil {
+		return nil, fmt.Errorf("no folder for pins: %w", err)
+	}
+	return stack.PinStore(dir, config, server), nil
+}
+
+// forgetPins makes what a server lists next what is accepted.
+func forgetPins(config, server string) error {
+	store, err := pinStore(config, server)
+	if err != nil {
+		return err
+	}
+	return store.Update(func([]byte) ([]byte, error) { return nil, nil })
+}
+
+// pinnedServer is a server with "pin", as pins --json prints it.
+type pinnedServer struct {
+	Name    string     `json:"name"`
+	Tools   int        `json:"tools"` // accepted
+	Prompts int        `json:"prompts"`
+	Held    []heldBack `json:"held"`
+	Fault   string     `json:"fault,omitempty"` // why it is not known what was accepted
+	book    *pins.Book // nil after a fault
+	store   pins.Store
+}
+
+// heldBack is a definition that is held back, or was until now.
+type heldBack struct {
+	Kind     string          `json:"kind"` // tool or prompt
+	Name     string          `json:"name"`
+	Accepted json.RawMessage `json:"accepted,omitempty"` // none if it is new, or too long to be kept
+	Now      json.RawMessage `json:"now,omitempty"`
+	change   pins.Change
+}
+
+func heldBacks(changes []pins.Change) []heldBack {
+	all := []heldBack{}
+	for _, c := range changes {
+		h := heldBack{Kind: strings.TrimSuffix(c.Kind.Member(), "s"), Name: c.Name, Now: c.Held.Raw, change: c}
+		if c.Accepted != nil {
+			h.Accepted = c.Accepted.Raw
+		}
+		all = append(all, h)
+	}
+	return all
+}
+
+// pinnedServers returns the servers of a config with "pin", or the one with a name.
+func pinnedServers(cfg *config.Config, name string) (all []pinnedServer, err error) {
+	var names []string
+	for _, server := range cfg.Servers {
+		names = append(names, server.Name)
+		if name != "" && name != server.Name || name == "" && !server.Pin {
+			continue
+		}
+		if !server.Pin {
+			return nil, usagef(`pins: %s has no "pin": true in %s`, name, cfg.Path)
+		}
+		p := pinnedServer{Name: server.Name, Held: []heldBack{}}
+		if p.store, err = pinStore(cfg.Path, server.Name); err != nil {
+			return nil, err
+		}
+		text, err := p.store.Read()
+		if err == nil {
+			p.book, err = pins.Parse(text)
+		}
+		if err != nil {
+			p.Fault = err.Error()
+		} else {
+			p.Held = heldBacks(p.book.Held())
+			p.Tools, p.Prompts = accepted(p.book.Tools), accepted(p.book.Prompts)
+		}
+		all = append(all, p)
+	}
+	if name != "" && all == nil {
+		return nil, usagef("pins: %s has no enabled server %s%s", cfg.Path, hint.Quote(name), hint.DidYouMean(name, names))
+	}
+	return all, nil
+}
+
+func accepted(all map[string]*pins.Pin) (n int) {
+	for _, p := range all {
+		if p.Accepted != nil {
+			n++
+		}
+	}
+	return n
+}
+
+const pinsAbout = `Shows what servers with "pin": true define otherwise than when it was accepted, and
+what they define anew. Both are held back: a client sees a changed tool as it was,
+does not see a new one, and can call neither.`
+
+func runPins(_ context.Context, args []string, std streams) error {
+	f := newFlags("pins", "pins [SERVER] [flags]", pinsAbout, std)
+	asJSON := f.Bool("json", false, "print a JSON array")
+	cfg, words, err := f.parsePins(args, 0, 1)
+	if err != nil {
+		return err
+	}
+	servers, err := pinnedServers(cfg, strings.Join(words, ""))
+	switch {
+	case err != nil:
+		return err
+	case *asJSON:
+		return printJSON(std.out, slices.Concat([]pinnedServer{}, servers))
+	case len(servers) == 0:
+		output.Item(std.out, "", fmt.Sprintf(`no server of %s has "pin": true`, cfg.Path))
+	}
+	for _, s := range servers {
+		s.print(std.out, cfg.Path)
+	}
+	return nil
+}
+
+// parsePins parses the arguments, which may have from least to most words.
+func (f *sourceFlags) parsePins(args []string, least, most int) (*config.Config, []string, error) {
+	f.check = func(words []string) error {
+		switch {
+		case len(words) > most:
+			return usagef("%s: unexpected argument %s", f.Name(), hint.Quote(words[most]))
+		case len(words) < least:
+			return usagef("%s: expected the name of a server (mcpbridge pins shows them)", f.Name())
+		case f.upstream != "":
+			return usagef("%s: a server without a config has no pins", f.Name())
+		}
+		return nil
+	}
+	return f.parse(args)
+}
+
+// print prints how much a server has, and what is held back.
+func (s *pinnedServer) print(w io.Writer, config string) {
+	switch {
+	case s.Fault != "":
+		output.Item(w, "", fmt.Sprintf("%s: all is held back, as what was accepted cannot be read: %s (mcpbridge pins accept %s accepts what it lists next)", s.Name, terminal.Inline(s.Fault), s.Name))
+		return
+	case s.book.Tools == nil && s.book.Prompts == nil:
+		output.Item(w, "", s.Name+": not seen yet")
+		return
+	}
+	about := plural(s.Tools, "tool") + " accepted"
+	if s.Prompts > 0 {
+		about = plural(s.Tools, "tool") + " and " + plural(s.Prompts, "prompt") + " accepted"
+	}
+	if len(s.Held) > 0 {
+		about += fmt.Sprintf(", %d held back (mcpbridge pins accept %s [TOOL])", len(s.Held), s.Name)
+	}
+	output.Item(w, "", terminal.Inline(s.Name+": "+about))
+	for _, h := range s.Held {
+		h.print(w)
+	}
+}
+
+// print prints the difference between a definition and the accepted one.
+func (h *heldBack) print(w io.Writer) {
+	what := "has changed"
+	if h.change.Accepted == nil {
+		what = "is new"
+	}
+	fmt.Fprintf(w, "\n%s %s %s\n", h.Kind, terminal.Inline(h.Name), what)
+	text := difference("accepted", []byte(h.change.Accepted.Text()), []byte(h.change.Held.Text()))
+	columns, paint := output.Width(w), terminal.Paint(false)
+	if screen := output.NewScreen(w); screen != nil {
+		paint = screen.Paint
+		w, _ = output.File(w) // what is written is clean
+	}
+	for line := range strings.Lines(text) {
+		line = terminal.Clean(strings.TrimRight(line, "\n"))
+		if strings.HasPrefix(line, "---") || strings.HasPrefix(line, "+++") || strings.HasPrefix(line, "@@") {
+			continue // there is one difference, of what stands above
+		}
+		front, parts := line[:min(1, len(line))], []string{line[min(1, len(line)):]}
+		if columns > 20 {
+			parts = terminal.Wrap(parts[0], columns-3)
+		}
+		for _, part := range parts {
+			shown := front + " " + part
+			switch front {
+			case "+":
+				shown = paint.Green(shown)
+			case "-":
+				shown = paint.Red(shown)
+			}
+			fmt.Fprintf(w, "  %s\n", shown)
+		}
+	}
+}
+
+const acceptAbout = `Accepts what a server defines now: one tool or prompt, by the server's own name of
+it, or all that is held back. What runs shows it at once.`
+
+func runPinsAccept(ctx context.Context, args []string, std streams) error {
+	f := newFlags("pins accept", "pins accept SERVER [TOOL] [flags]", acceptAbout, std)
+	asJSON := f.Bool("json", false, "print a JSON array of what is accepted")
+	cfg, words, err := f.parsePins(args, 1, 2)
+	if err != nil {
+		return err
+	}
+	servers, err := pinnedServers(cfg, words[0])
+	if err != nil {
+		return err
+	}
+	s, name := servers[0], strings.Join(words[1:], "")
+	var changes []pins.Change
+	if s.Fault != "" && name == "" {
+		err = forgetPins(cfg.Path, s.Name)
+	} else {
+		err = s.store.Update(func(text []byte) (after []byte, err error) {
+			after, changes, err = pins.Accept(text, name)
+			return after, err
+		})
+	}
+	if err != nil {
+		return &exitError{exitFailed, fmt.Sprintf("pins accept: %s: %v", s.Name, err)}
+	}
+	if name != "" && len(changes) == 0 {
+		var names []string
+		for _, h := range s.Held {
+			names = append(names, h.Name)
+		}
+		return usagef("pins accept: no %s of %s is held back%s", hint.Quote(name), s.Name, hint.DidYouMean(name, names))
+	}
+	f.tellReload(ctx, cfg)
+	if *asJSON {
+		return printJSON(std.out, heldBacks(changes))
+	}
+	for _, h := range heldBacks(changes) {
+		output.Item(std.out, "", "accepted "+h.Kind+" "+terminal.Inline(h.Name))
+	}
+	if len(changes) == 0 {
+		output.Item(std.out, "", map[bool]string{true: "what " + s.Name + " lists next is accepted", false: "nothing of " + s.Name + " is held back"}[s.Fault != ""])
+	}
+	return nil
+}
+
+// tellReload makes what runs for a config read it anew, which is not an error where nothing runs.
+func (f *sourceFlags) tellReload(ctx context.Context, cfg *config.Config) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	r := &remote{sourceFlags: f, config: cfg.Path}
+	_, _ = r.ask(ctx, &daemon.Command{Name: "reload"}, func([]byte) error { return nil })
+}

@@ -1,0 +1,83 @@
+package stack
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/pins"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
+)
+
+// pin holds back what a server defines anew if its config says so.
+func (s *Stack) pin(source bridge.Source, server *config.Server, opts *Options) bridge.Source {
+	if !server.Pin || s.cfg.Path == "" {
+		return source
+	}
+	if opts.Pins == "" {
+		s.log.Warn("pin: there is no folder for what servers define: nothing is held back", "server", server.Name)
+		return source
+	}
+	p := pins.New(source, pins.Options{
+		Store:   PinStore(opts.Pins, s.cfg.Path, server.Name),
+		Command: commandFor(s.cfg, "pins", server.Name, ""),
+		Log:     s.log.With("server", server.Name),
+	})
+	s.pins[server.Name] = p
+	return p
+}
+
+// seen returns a server as its callers see it.
+func (s *Stack) seen(u *use) bridge.Source {
+	if p := s.pins[u.Name()]; p != nil {
+		return p
+	}
+	return u
+}
+
+// heldBack names what is held back of a server.
+func (s *Stack) heldBack(server string) []bridge.Problem {
+	if p := s.pins[server]; p != nil {
+		return p.Problems()
+	}
+	return nil
+}
+
+// PinStore returns where the definitions of a server of a config are kept, in a file of a folder.
+func PinStore(folder, config, server string) pins.Store {
+	if real, err := filepath.EvalSymlinks(config); err == nil {
+		config = real
+	}
+	if path, err := filepath.Abs(config); err == nil {
+		config = path
+	}
+	sum := sha256.Sum256([]byte(config + "\x00" + server))
+	return pinFile(filepath.Join(folder, hex.EncodeToString(sum[:16])+".json"))
+}
+
+// pinFile is the name of a file that keeps definitions.
+type pinFile string
+
+// maxPins bounds a file of definitions, in bytes: those of a Book, and what stands around them.
+const maxPins = 32 << 20
+
+// Read implements pins.Store.
+func (f pinFile) Read() ([]byte, error) {
+	text, err := file.ReadRegular(string(f), maxPins)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if text == nil && err == nil {
+		text = []byte{}
+	}
+	return text, err
+}
+
+// Update implements pins.Store.
+func (f pinFile) Update(change func(text []byte) ([]byte, error)) error {
+	return file.Update(string(f), change, nil)
+}
