@@ -143,6 +143,9 @@ func serveURL(cfg *config.Config, ws bool) (*url.URL, error) {
 	if ws {
 		u.Scheme, u.Path = "ws", "/ws"
 	}
+	if cfg.TLS.Cert != "" {
+		u.Scheme += "s"
+	}
 	return u, nil
 }
 
@@ -180,7 +183,7 @@ func (e *clientEditor) makeToken(c *clients.Client, cfg *config.Config) (string,
 	}
 	if changed && !e.dryRun {
 		e.note(fmt.Sprintf("made a token for %s in %s", c.Title, cfg.Path))
-		if len(cfg.Tokens) == 0 {
+		if cfg.Principals() == 0 {
 			e.note("from then on serve asks every client for a token")
 		}
 	}
