@@ -36,7 +36,7 @@ func (o *OAuth) keys() keySet {
 		"grant":          {take: into(&o.Grant, oneOf(grants))},
 		"issuer":         {take: into(&o.Issuer, readBaseURL)},
 		"clientId":       {take: into(&o.ClientID, readText)},
-		"clientSecret":   {take: into(&o.ClientSecret, readText)},
+		"clientSecret":   {take: into(&o.ClientSecret, readKey)},
 		"privateKey":     {take: into(&o.PrivateKey, readText)},
 		"clientMetadata": {take: into(&o.ClientMetadata, readBaseURL)},
 		"scopes":         {take: into(&o.Scopes, readScopes)},
@@ -45,9 +45,9 @@ func (o *OAuth) keys() keySet {
 
 		"scope":         {take: into(&o.Scopes, readScopes), same: "scopes"},
 		"client_id":     {take: into(&o.ClientID, readText), same: "clientId"},
-		"client_secret": {take: into(&o.ClientSecret, readText), same: "clientSecret"},
+		"client_secret": {take: into(&o.ClientSecret, readKey), same: "clientSecret"},
 		"CLIENT_ID":     {take: into(&o.ClientID, readText), same: "clientId"},
-		"CLIENT_SECRET": {take: into(&o.ClientSecret, readText), same: "clientSecret"},
+		"CLIENT_SECRET": {take: into(&o.ClientSecret, readKey), same: "clientSecret"},
 		"enabled":       {take: func(d *decoder, n node) { on, ok := readBool(d, n); o.Off = ok && !on }},
 
 		"authorizationUrl": {note: noEndpoints}, "tokenUrl": {note: noEndpoints}, "registrationUrl": {note: noEndpoints},
