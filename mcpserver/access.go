@@ -137,9 +137,13 @@ func (o *settings) admits(sender *identity) bool {
 	return sender.credential != "" && o.auth.Admits(sender.credential)
 }
 
-// Knows reports whether a request is let in.
+// Knows reports whether a request is let in. One with wrong credentials has cost time by then.
 func (s *Server) Knows(r *http.Request) bool {
 	_, _, refused := s.identify(r, bearer(r))
+	if refused != nil && refused.wrong {
+		s.refused.Add(1)
+		s.guesses.wait(r, s.ctx.Done())
+	}
 	return refused == nil
 }
 
