@@ -14,6 +14,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/diagnosis"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/findings"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
@@ -180,6 +181,13 @@ func (c *checker) server(ctx context.Context, st *stack.ServerState, took time.D
 		s.Capabilities = slices.Sorted(maps.Keys(capabilities))
 	}
 	s.Tokens = priceOf(st.Tools)
+	if st.Tools != nil {
+		for _, tool := range toolsOf(st.Tools) {
+			for _, found := range findings.Of(&tool) {
+				s.Notes = append(s.Notes, found.String())
+			}
+		}
+	}
 	if login := c.Login(st.Name); login != nil {
 		s.Login, _ = login.Status() // which the server has just used
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/findings"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
@@ -46,6 +47,9 @@ func runLint(ctx context.Context, args []string, std streams) error {
 	report, err := toolformat.Lint(tools, formats)
 	if err != nil {
 		return err
+	}
+	for i := range report.Tools {
+		report.Tools[i].Notes = append(report.Tools[i].Notes, findings.Of(&tools[i])...)
 	}
 	if *asJSON {
 		err = printLintJSON(std.out, report, to)

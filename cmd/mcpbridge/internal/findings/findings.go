@@ -1,0 +1,96 @@
+// Package findings looks for what a tool's definition should not say: instructions to a model that are none
+// of the tool's business, files of the user, names and annotations that mislead.
+//
+// findings.go is all of it. The rules are patterns; what they find is for a person to judge.
+package findings
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+type rule struct {
+	name, about string
+	pattern     *regexp.Regexp
+}
+
+// rules are for the texts of a definition.
+var rules = sync.OnceValue(func() (all []rule) {
+	for _, r := range [][3]string{
+		{"instruction", "tells a model to ignore what it was told", `\b(ignore|disregard|forget|override)\s+(all\s+|any\s+)?(the\s+|your\s+)?(previous|prior|earlier|above)\s+(instructions?|prompts?|rules|messages)`},
+		{"secrecy", "tells a model to keep something from the user", `\b(do\s+not|don't|never|without)\s+(tell|inform|mention|reveal|notify|show|telling|informing|notifying)\w*\b[^.\n]{0,40}\bthe\s+user\b`},
+		{"tag", "has a tag that looks like a part of a prompt", `<\s*/?\s*(important|system|secret|instructions?|admin)\s*>`},
+		{"file", "names a file with secrets", `~/\.ssh|\bid_(rsa|ed25519)\b|\.aws/credentials|/etc/(passwd|shadow)|\.cursor/mcp\.json`},
+		{"conversation", "asks for the conversation", `\b(full|entire|whole|complete)\s+(conversation|chat\s+history|system\s+prompt)\b`},
+	} {
+		all = append(all, rule{r[0], r[1], regexp.MustCompile("(?i)" + r[2])})
+	}
+	return all
+})
+
+// changing matches names of tools that change something.
+var changing = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^(\w+__)?(delete|remove|drop|destroy|write|overwrite|create|update|insert|send)([_-]|[A-Z]|$)`)
+})
+
+// Of returns what is found in a tool, with the place and the words.
+func Of(t *toolformat.Tool) (notes []toolformat.Note) {
+	note := func(path, rule, format string, args ...any) {
+		notes = append(notes, toolformat.Note{Tool: t.Name, Path: path, Rule: rule, Text: fmt.Sprintf(format, args...)})
+	}
+	for _, r := range t.Name {
+		if r > unicode.MaxASCII && unicode.IsLetter(r) {
+			note("/name", "confusable", "the name has the letter %s, which may look like another one", strconv.QuoteToASCII(string(r)))
+			break
+		}
+	}
+	if string(wire.Lookup(t.Extra, "annotations", "readOnlyHint")) == "true" && changing().MatchString(t.Name) {
+		note("/annotations/readOnlyHint", "contradiction", "the tool calls itself read-only, and its name says that it changes something")
+	}
+	search := func(path, text string) {
+		for _, r := range rules() {
+			if words := r.pattern.FindString(text); words != "" {
+				shown, _ := toolformat.Visible(words)
+				note(path, r.name, "the text %s: %.80q", r.about, strings.Join(strings.Fields(shown), " "))
+			}
+		}
+	}
+	search("/description", t.Description)
+	for _, schema := range []struct {
+		at  string
+		raw json.RawMessage
+	}{{"/input_schema", t.InputSchema}, {"/output_schema", t.OutputSchema}} {
+		var value any
+		if json.Unmarshal(schema.raw, &value) == nil {
+			walk(schema.at, value, search)
+		}
+	}
+	return notes
+}
+
+// walk calls search with the texts and names in a value.
+func walk(path string, value any, search func(path, text string)) {
+	switch v := value.(type) {
+	case string:
+		search(path, v)
+	case []any:
+		for i, element := range v {
+			walk(path+"/"+strconv.Itoa(i), element, search)
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			search(path, key)
+			walk(path+"/"+key, v[key], search)
+		}
+	}
+}
