@@ -19,24 +19,31 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-type rule struct {
-	name, about string
-	pattern     *regexp.Regexp
-}
-
-// rules are for the texts of a definition.
-var rules = sync.OnceValue(func() (all []rule) {
-	for _, r := range [][3]string{
-		{"instruction", "tells a model to ignore what it was told", `\b(ignore|disregard|forget|override)\s+(all\s+|any\s+)?(the\s+|your\s+)?(previous|prior|earlier|above)\s+(instructions?|prompts?|rules|messages)`},
-		{"secrecy", "tells a model to keep something from the user", `\b(do\s+not|don't|never|without)\s+(tell|inform|mention|reveal|notify|show|telling|informing|notifying)\w*\b[^.\n]{0,40}\bthe\s+user\b`},
-		{"tag", "has a tag that looks like a part of a prompt", `<\s*/?\s*(important|system|secret|instructions?|admin)\s*>`},
-		{"file", "names a file with secrets", `~/\.ssh|\bid_(rsa|ed25519)\b|\.aws/credentials|/etc/(passwd|shadow)|\.cursor/mcp\.json`},
-		{"conversation", "asks for the conversation", `\b(full|entire|whole|complete)\s+(conversation|chat\s+history|system\s+prompt)\b`},
-	} {
-		all = append(all, rule{r[0], r[1], regexp.MustCompile("(?i)" + r[2])})
-	}
-	return all
+// suspicious has a named group for each rule about texts.
+var suspicious = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(?P<instruction>\b(ignore|disregard|forget|override)\s+(all\s+|any\s+)?(the\s+|your\s+)?(previous|prior|earlier|above)\s+(instructions?|prompts?|rules|messages))` +
+		`|(?P<secrecy>\b(do\s+not|don't|never|without)\s+(tell|inform|mention|reveal|notify|show|telling|informing|notifying)\w*\b[^.\n]{0,40}\bthe\s+user\b)` +
+		`|(?P<tag><\s*/?\s*(?:important|system|secret|instructions?|admin)\s*>)` +
+		`|(?P<file>~/\.ssh|\bid_(rsa|ed25519)\b|\.aws/credentials|/etc/(passwd|shadow)|\.cursor/mcp\.json)` +
+		`|(?P<conversation>\b(full|entire|whole|complete)\s+(conversation|chat\s+history|system\s+prompt)\b)`)
 })
+
+// about says what a rule has found.
+func about(rule string) string {
+	switch rule {
+	case "instruction":
+		return "tells a model to ignore what it was told"
+	case "secrecy":
+		return "tells a model to keep something from the user"
+	case "tag":
+		return "has a tag that looks like a part of a prompt"
+	case "file":
+		return "names a file with secrets"
+	case "conversation":
+		return "asks for the conversation"
+	}
+	return ""
+}
 
 // changing matches names of tools that change something.
 var changing = sync.OnceValue(func() *regexp.Regexp {
@@ -58,10 +65,14 @@ func Of(t *toolformat.Tool) (notes []toolformat.Note) {
 		note("/annotations/readOnlyHint", "contradiction", "the tool calls itself read-only, and its name says that it changes something")
 	}
 	search := func(path, text string) {
-		for _, r := range rules() {
-			if words := r.pattern.FindString(text); words != "" {
-				shown, _ := toolformat.Visible(words)
-				note(path, r.name, "the text %s: %.80q", r.about, strings.Join(strings.Fields(shown), " "))
+		pattern, seen := suspicious(), map[string]bool{}
+		for _, match := range pattern.FindAllStringSubmatch(text, -1) {
+			for i, rule := range pattern.SubexpNames() {
+				if rule != "" && match[i] != "" && !seen[rule] {
+					seen[rule] = true
+					shown, _ := toolformat.Visible(match[0])
+					note(path, rule, "the text %s: %.80q", about(rule), strings.Join(strings.Fields(shown), " "))
+				}
 			}
 		}
 	}
