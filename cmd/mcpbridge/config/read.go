@@ -331,11 +331,13 @@ func readTokens(d *decoder, n node) (map[string]string, bool) {
 	})(d, n)
 }
 
-// checkHolder refuses names that are taken for those of other principals: identities of an issuer, and
-// certificates.
+// checkHolder refuses names of other principals: identities of an issuer, certificates, clients on stdio.
 func checkHolder(name string) string {
 	if strings.Contains(name, "#") {
 		return `a name without "#" is needed`
+	}
+	if name == "local" {
+		return `"local" is the name of all clients on stdio: another name is needed`
 	}
 	return checkName(name)
 }

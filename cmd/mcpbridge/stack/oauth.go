@@ -47,7 +47,7 @@ func NewLogin(cfg *config.Config, server *config.Server, store oauth.Store) (*oa
 	}
 	return oauth.New(oauth.Config{
 		Server: server.URL, Store: store, Roots: trusted.pool, Command: commandFor(cfg, "login", server.Name, "--upstream "+quoted(server.URL)),
-		MayAsk: func(caller bridge.Principal) bool { return isOperator(cfg, caller) },
+		MayAsk: isOperator,
 		Grant:  oauth.Grant(o.Grant), Issuer: o.Issuer, ClientID: o.ClientID, ClientSecret: o.ClientSecret, PrivateKey: o.PrivateKey,
 		ClientMetadata: o.ClientMetadata, Scopes: o.Scopes, CallbackPort: o.CallbackPort, Assertion: o.Assertion,
 	})
@@ -55,10 +55,7 @@ func NewLogin(cfg *config.Config, server *config.Server, store oauth.Store) (*oa
 
 // isOperator reports whether a caller is on the side of who runs the bridge: a client on stdio, or one of
 // a serve without tokens. What the holder of a token logs in to would be everyone's.
-func isOperator(cfg *config.Config, caller bridge.Principal) bool {
-	_, holdsToken := cfg.Tokens[caller.Name]
-	return !holdsToken && (caller.Name == "" || caller.Name == "local")
-}
+func isOperator(caller bridge.Principal) bool { return caller.Name == "" || caller.Name == "local" }
 
 // hasCredentials reports whether a config gives its server credentials that OAuth would replace.
 func hasCredentials(server *config.Server) bool {

@@ -85,6 +85,9 @@ func checkName(name string) error {
 	if name == "" || len(name) > 200 || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == '#' || r == 0x7f }) {
 		return errors.New(`expected a name without spaces and "#"`)
 	}
+	if name == "local" {
+		return errors.New(`"local" is the name of all clients on stdio: expected another one`)
+	}
 	return nil
 }
 
