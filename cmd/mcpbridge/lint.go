@@ -48,8 +48,8 @@ func runLint(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	for i := range report.Tools {
-		report.Tools[i].Notes = append(report.Tools[i].Notes, findings.Of(&tools[i])...)
+	for i, across := range findings.Across(tools) {
+		report.Tools[i].Notes = slices.Concat(report.Tools[i].Notes, findings.Of(&tools[i]), across)
 	}
 	if *asJSON {
 		err = printLintJSON(std.out, report, to)

@@ -55,10 +55,12 @@ func Of(t *toolformat.Tool) (notes []toolformat.Note) {
 	note := func(path, rule, format string, args ...any) {
 		notes = append(notes, toolformat.Note{Tool: t.Name, Path: path, Rule: rule, Text: fmt.Sprintf(format, args...)})
 	}
-	for _, r := range t.Name {
-		if r > unicode.MaxASCII && unicode.IsLetter(r) {
-			note("/name", "confusable", "the name has the letter %s, which may look like another one", strconv.QuoteToASCII(string(r)))
-			break
+	if latin := strings.ContainsFunc(t.Name, func(r rune) bool { return unicode.Is(unicode.Latin, r) }); latin {
+		for _, r := range t.Name {
+			if unicode.IsLetter(r) && !unicode.Is(unicode.Latin, r) {
+				note("/name", "confusable", "the name has the letter %s among those of another script, which it may imitate", strconv.QuoteToASCII(string(r)))
+				break
+			}
 		}
 	}
 	if string(wire.Lookup(t.Extra, "annotations", "readOnlyHint")) == "true" && changing().MatchString(t.Name) {
@@ -105,3 +107,45 @@ func walk(path string, value any, search func(path, text string)) {
 		}
 	}
 }
+
+// Across returns what each of several tools says of tools of other servers: how a tool is used is for its
+// own server to say, and a model follows the text of one tool when it calls another. What is before "__" in
+// a name is the server.
+func Across(tools []toolformat.Tool) [][]toolformat.Note {
+	owners := map[string]map[string]bool{} // servers by the names that they give to tools
+	for _, t := range tools {
+		server, name := split(t.Name)
+		if owners[name] == nil {
+			owners[name] = map[string]bool{}
+		}
+		owners[name][server] = true
+	}
+	notes := make([][]toolformat.Note, len(tools))
+	for i, t := range tools {
+		server, _ := split(t.Name)
+		seen := map[string]bool{}
+		for _, word := range words().FindAllString(t.Description, -1) {
+			other, name := split(word)
+			if !distinct().MatchString(name) || seen[name] || owners[name] == nil || owners[name][server] || other != "" && !owners[name][other] {
+				continue
+			}
+			seen[name] = true
+			notes[i] = append(notes[i], toolformat.Note{Tool: t.Name, Path: "/description", Rule: "shadowing",
+				Text: fmt.Sprintf("the text names %s, a tool of another server (%s)", name, strings.Join(slices.Sorted(maps.Keys(owners[name])), ", "))})
+		}
+	}
+	return notes
+}
+
+// split returns the server and the name that it gives to a tool.
+func split(tool string) (server, name string) {
+	if server, name, ok := strings.Cut(tool, "__"); ok {
+		return server, name
+	}
+	return "", tool
+}
+
+var words = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[\pL\pN_-]+`) })
+
+// distinct matches names that are not words of ordinary language: send_email, sendEmail.
+var distinct = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[\pL\pN][_-][\pL\pN]|\p{Ll}\p{Lu}`) })
