@@ -11,11 +11,10 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/credentials"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/secret"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/mcpclient/oauth"
@@ -24,11 +23,11 @@ import (
 
 // credentialStore returns where logins are kept.
 func credentialStore() (oauth.Store, error) {
-	dir, err := file.State("credentials")
+	store, err := secret.Of("logins")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("no folder for logins: %w", err)
 	}
-	return credentials.Folder(dir), nil
+	return store, nil
 }
 
 // loginFlags are what login and logout have in common.
@@ -104,8 +103,8 @@ func (f *loginFlags) tell(ctx context.Context, cfg *config.Config, server string
 }
 
 const loginAbout = `Logs in to a server that wants OAuth: opens the page of its authorization server in
-the browser, and keeps what that gives in a file that only you can read. Without a
-browser, open the address elsewhere and paste the one that you are sent to.`
+the browser, and keeps what that gives in a sealed file. Without a browser, open the
+address elsewhere and paste the one that you are sent to.`
 
 func runLogin(ctx context.Context, args []string, std streams) error {
 	f := newLoginFlags("login", "login SERVER [flags]", loginAbout, std)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
 )
@@ -22,6 +23,8 @@ const (
 	minKey    = 32           // characters of KeyVariable
 	maxKey    = 4 << 10      // bytes of a file with a key
 	keyIDSize = 8            // bytes
+
+	refusalTime = 30 * time.Second // before a keychain that has failed is asked again: each time may take keychainWait
 )
 
 // Places of a key.
@@ -71,8 +74,14 @@ func (s *Store) find(place, id string) (sealKey, error) {
 	if key, known := s.keys[id]; known {
 		return key, nil
 	}
+	if place == inKeychain && time.Since(s.refused) < refusalTime {
+		return sealKey{}, s.refusal
+	}
 	key, err := s.at(place)
 	if err != nil {
+		if place == inKeychain {
+			s.refusal, s.refused = err, time.Now()
+		}
 		return key, err
 	}
 	if key.id() != id {

@@ -33,8 +33,10 @@ type Store struct {
 	path  string
 	chain keychain
 
-	mu   sync.Mutex         // guards keys
-	keys map[string]sealKey // by their ids, so that the keychain is asked once
+	mu      sync.Mutex         // guards what follows
+	keys    map[string]sealKey // by their ids, so that the keychain is asked once
+	refusal error              // of the keychain
+	refused time.Time
 }
 
 // A value is what the file has for a name.
