@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -182,40 +183,46 @@ func TestCommands(t *testing.T) {
 var testName = regexp.MustCompile("`((?:Test|Example)[A-Z]\\w*)`")
 
 // Each promise in seeds.md has a test in a package that its row links to, or a reason why not.
-func TestSeeds(t *testing.T) {
+func TestSeeds(t *testing.T) { testRows(t, "docs/seeds.md", "promise", 60) }
+
+// Each threat in SECURITY.md has a test in a package that its row links to.
+func TestThreats(t *testing.T) { testRows(t, "SECURITY.md", "threat", 15) }
+
+// testRows looks for the tests that the last cells of a page's tables name, of which there must be some.
+func testRows(t *testing.T, page, heading string, least int) {
 	rows := 0
-	for row := range strings.Lines(pages(t)["docs/seeds.md"]) {
+	for row := range strings.Lines(pages(t)[page]) {
 		cells := strings.Split(strings.TrimSpace(row), "|")
-		if len(cells) != 5 || strings.HasPrefix(cells[1], " ---") || cells[1] == " promise " {
+		if len(cells) != 5 || strings.HasPrefix(cells[1], " ---") || cells[1] == " "+heading+" " {
 			continue
 		}
 		rows++
 		names := testName.FindAllStringSubmatch(row, -1)
-		if names == nil && !strings.Contains(cells[2], ".txtar)") && strings.TrimSpace(cells[3]) == "" {
+		if names == nil && !strings.Contains(row, ".txtar)") && strings.TrimSpace(cells[3]) == "" {
 			t.Errorf("neither a test nor a reason: %s", row)
 		}
-		tests := testsBeside(t, link.FindAllStringSubmatch(row, -1))
+		tests := testsBeside(t, path.Dir(page), link.FindAllStringSubmatch(row, -1))
 		for _, m := range names {
 			if !strings.Contains(tests, "\nfunc "+m[1]+"(") {
 				t.Errorf("%s is not in a package that its row links to: %s", m[1], row)
 			}
 		}
 	}
-	if rows < 60 {
-		t.Errorf("only %d promises were found", rows)
+	if rows < least {
+		t.Errorf("only %d rows were found", rows)
 	}
 }
 
-// testsBeside returns the test files in the folders that links of a page in docs lead to.
-func testsBeside(t *testing.T, links [][]string) string {
+// testsBeside returns the test files in the folders that links of a page in a folder lead to.
+func testsBeside(t *testing.T, folder string, links [][]string) string {
 	t.Helper()
 	var all strings.Builder
 	for _, m := range links {
-		path := filepath.Join(root, "docs", m[1])
-		if info, err := os.Stat(path); err == nil && !info.IsDir() {
-			path = filepath.Dir(path)
+		dir := filepath.Join(root, folder, m[1])
+		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+			dir = filepath.Dir(dir)
 		}
-		files, _ := filepath.Glob(filepath.Join(path, "*_test.go"))
+		files, _ := filepath.Glob(filepath.Join(dir, "*_test.go"))
 		for _, file := range files {
 			text, err := os.ReadFile(file)
 			if err != nil {
