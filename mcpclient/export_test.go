@@ -11,7 +11,11 @@ func (c *Client) DialThrough(dial func(ctx context.Context, network, addr string
 }
 
 // KeepLists bounds what the lists of c take on all its links, in bytes.
-func (c *Client) KeepLists(bytes int) { c.kept.max = bytes }
+func (c *Client) KeepLists(bytes int) {
+	c.kept.mu.Lock()
+	defer c.kept.mu.Unlock()
+	c.kept.max = bytes
+}
 
 // Hide hides the credentials of a config in a text.
 func Hide(cfg Config, text string) string {
