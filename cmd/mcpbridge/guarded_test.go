@@ -25,7 +25,8 @@ type guarded struct {
 
 func newGuarded() *guarded {
 	g := &guarded{tokens: map[string]string{}}
-	g.Server = httptest.NewServer(g)
+	g.Server = httptest.NewUnstartedServer(g)
+	g.Start()
 	return g
 }
 
