@@ -27,7 +27,7 @@ type Book struct {
 // A Pin is what is kept of a tool or a prompt.
 type Pin struct {
 	Accepted *Definition `json:"accepted,omitempty"` // nil if it is new
-	Held     *Definition `json:"held,omitempty"`     // another one that is held back; nil if there is none
+	Held     *Definition `json:"held,omitempty"`     // a newer one that is held back; nil without one
 }
 
 // A Definition is one that a server has listed.

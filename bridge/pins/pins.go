@@ -38,7 +38,7 @@ type Pins struct {
 	last [bridge.ListKinds]atomic.Pointer[view]
 
 	mu     sync.Mutex      // held while the store is read or changed; guards what follows
-	logged map[string]bool // what was said to be held back, and what else went wrong
+	logged map[string]bool // warnings that have been logged
 }
 
 // book is a Book that does not change any more.
@@ -231,7 +231,7 @@ func (b *book) accepted(kind bridge.ListKind, it bridge.Item) (bridge.Item, bool
 	return own, true
 }
 
-// maxLogged bounds what is said to be held back.
+// maxLogged bounds the warnings that are logged.
 const maxLogged = 1000
 
 // log says once what is held back.

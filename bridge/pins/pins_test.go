@@ -226,7 +226,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// Of two tools with one name the second is no way past the first.
+// Of two tools with one name neither can hide a change of the other.
 func TestTwice(t *testing.T) {
 	src := &server{}
 	src.set(bridge.Tools, tool("a", "adds"))

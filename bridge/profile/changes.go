@@ -41,8 +41,8 @@ func (s *session) pass(method string, params []byte) {
 	}
 }
 
-// changed returns the kind whose list a notification announces to be another one: for templates, which
-// have none of their own, that of resources.
+// changed returns the kind whose list has changed according to a notification. Templates have no
+// notification of their own: they change with resources.
 func changed(method string) (kind bridge.ListKind, ok bool) {
 	for kind := range bridge.ListKinds {
 		if kind.Changed() == method {
