@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
-	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/paging"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -46,7 +46,7 @@ func (s *session) view(ctx context.Context, kind bridge.ListKind) (*view, error)
 // Do implements bridge.Session.
 func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	if kind, ok := bridge.ListKindOf(req.Method); ok && isPinned(kind) {
-		return s.page(ctx, kind, req)
+		return paging.Answer(ctx, s.Session, req, s.List)
 	}
 	if kind, _, ok := bridge.Routes(req.Method); ok && isPinned(kind) {
 		if fault := s.check(ctx, kind, req.Target); fault != nil {
@@ -85,26 +85,4 @@ func (v *view) has(name string) bool {
 	}
 	_, ok := v.list.Find(name)
 	return ok
-}
-
-// page answers a list method as a request: what it asks for is read below anew.
-func (s *session) page(ctx context.Context, kind bridge.ListKind, req *bridge.Request) bridge.Reply {
-	reply := s.Session.Do(ctx, req)
-	if reply.Err != nil {
-		return reply
-	}
-	reply.Free()
-	l, err := s.List(ctx, kind)
-	if l == nil {
-		return bridge.Failed(toolformat.AsError(err))
-	}
-	cursor := ""
-	if req.Params != nil {
-		cursor, _ = req.Params.Text(wire.Cursor)
-	}
-	page, fault := l.Page(cursor)
-	if fault != nil {
-		return bridge.Failed(fault)
-	}
-	return bridge.Result(page, nil)
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/paging"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -77,10 +78,12 @@ func (s *session) list(ctx context.Context, kind bridge.ListKind) (*bridge.List,
 // Do implements bridge.Session. A method of which it is not known what it reaches is unknown.
 func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	kind, target, key := s.subject(req)
-	_, lists := bridge.ListKindOf(req.Method)
+	listed, lists := bridge.ListKindOf(req.Method)
 	switch {
+	case lists && s.profile.narrows(listed):
+		return paging.Answer(ctx, s.Session, req, s.List)
 	case lists:
-		return s.page(ctx, req)
+		return s.Session.Do(ctx, req)
 	case key && (s.profile.narrows(kind) || req.Method == wire.MethodComplete):
 		return s.about(ctx, kind, target, req)
 	case !key && !bridge.Relayed(req.Method) && req.Method != wire.MethodDiscover:
@@ -194,29 +197,6 @@ func (s *session) unknown(ctx context.Context, kind bridge.ListKind, key string)
 		return l.Unknown(key)
 	}
 	return (&bridge.List{Kind: kind}).Unknown(key)
-}
-
-// page answers a list method as a request: what it asks for is read below anew.
-func (s *session) page(ctx context.Context, req *bridge.Request) bridge.Reply {
-	kind, _ := bridge.ListKindOf(req.Method)
-	reply := s.Session.Do(ctx, req)
-	if reply.Err != nil || !s.profile.narrows(kind) {
-		return reply
-	}
-	reply.Free()
-	l, err := s.List(ctx, kind)
-	if l == nil {
-		return bridge.Failed(toolformat.AsError(err))
-	}
-	cursor := ""
-	if req.Params != nil {
-		cursor, _ = req.Params.Text(wire.Cursor)
-	}
-	page, fault := l.Page(cursor)
-	if fault != nil {
-		return bridge.Failed(fault)
-	}
-	return bridge.Result(page, nil)
 }
 
 // Close implements bridge.Session.
