@@ -37,6 +37,16 @@ func (c *Config) readAuth(d *decoder, n node) {
 	})
 }
 
+// checkClaims warns where claims are used while no caller can have some.
+func (c *Config) checkClaims(d *decoder) {
+	if c.Auth.Issuer != "" || c.TLS.ClientCA != "" {
+		return
+	}
+	for _, n := range d.claims {
+		d.warnf(n.key(), `no caller has claims: only access tokens ("auth") and client certificates ("clientCA" in "tls") do`)
+	}
+}
+
 // oneOrMore reads a string, or an array of strings.
 func oneOrMore(read reader[string]) reader[[]string] {
 	return func(d *decoder, n node) ([]string, bool) {

@@ -218,6 +218,7 @@ func (l Loader) parse(path string, data []byte, mode fs.FileMode) (*Config, erro
 		for _, check := range d.atEnd {
 			check()
 		}
+		c.checkClaims(d)
 	}
 	if err := d.err(); err != nil {
 		return nil, err

@@ -36,6 +36,7 @@ type decoder struct {
 	inside   *entryScope // the entry that is being read; nil outside of entries
 	readable bool        // every user of the computer can read the file, and no secret was found so far
 	servers  []string    // names of all servers, including disabled ones
+	claims   []node      // that use claims
 	atEnd    []func()    // checks that need the whole file
 
 	variables     map[string]bool // that the file refers to

@@ -113,7 +113,7 @@ func readContextValue(d *decoder, n node) (field ContextValue) {
 		field.Header = name
 	case source == "claim" && name != "":
 		field.Claim = name
-		d.warnf(n.key(), noClaims)
+		d.claims = append(d.claims, n)
 	case from == "session":
 		field.Session = true
 	default:

@@ -113,12 +113,9 @@ func readServerGlob(d *decoder, n node) (string, bool) {
 	return pattern, ok
 }
 
-// noClaims is the warning where claims are used.
-const noClaims = "bearer tokens have no claims, and this version of mcpbridge has no other authentication"
-
 func readClaims(d *decoder, n node) (map[string][]string, bool) {
 	members, ok := d.members(n, "an object of claims and patterns of their values")
-	d.warnf(n.key(), noClaims)
+	d.claims = append(d.claims, n)
 	claims := make(map[string][]string, len(members))
 	for _, m := range members {
 		switch value, isBool := m.boolean(); {
