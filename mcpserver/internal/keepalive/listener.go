@@ -32,10 +32,28 @@ type Listener struct {
 	opts   Options
 	ending atomic.Bool
 	asleep atomic.Bool // sweep does not run soon
+	last   atomic.Pointer[date]
 
 	mu    sync.Mutex // guards the fields below
 	conns map[*conn]struct{}
 	timer *time.Timer // runs sweep
+}
+
+// date is a second as the header Date has it.
+type date struct {
+	second int64
+	text   []byte
+}
+
+// now returns the time as the header Date has it, which is formatted once a second.
+func (l *Listener) now() []byte {
+	now := time.Now()
+	d := l.last.Load()
+	if d == nil || d.second != now.Unix() {
+		d = &date{now.Unix(), now.UTC().AppendFormat(nil, http.TimeFormat)}
+		l.last.Store(d)
+	}
+	return d.text
 }
 
 // Listen returns a Listener for the connections of ln.

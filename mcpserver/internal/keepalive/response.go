@@ -117,7 +117,7 @@ func (w *response) begin() {
 	}
 	status := cmp.Or(w.status, http.StatusOK)
 	w.out.WriteString("HTTP/1.1 " + strconv.Itoa(status) + " " + http.StatusText(status) + "\r\n" + body + "\r\nDate: ")
-	w.out.Write(time.Now().UTC().AppendFormat(w.out.AvailableBuffer(), http.TimeFormat))
+	w.out.Write(w.c.l.now())
 	w.out.WriteString("\r\n")
 	w.header.Write(&w.out)
 	w.out.WriteString("\r\n")
