@@ -181,7 +181,7 @@ func readRates(d *decoder, n node) (rates []Rate, ok bool) {
 var units = map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}
 
 func readRate(d *decoder, n node) (r Rate, ok bool) {
-	const want = `expected a rate such as "60/m" or "600/h burst 20", per s, m, h or d`
+	const want = `expected a rate such as "60/m" or "600/h burst 20", per s, m, h or d, with numbers below 1048576`
 	_, ok = d.textIf(n, want, func(text string) bool {
 		text, burst, bursts := strings.Cut(text, " burst ")
 		calls, unit, _ := strings.Cut(text, "/")
@@ -196,7 +196,7 @@ func readRate(d *decoder, n node) (r Rate, ok bool) {
 	return r, ok
 }
 
-// positive parses a count of at most a million.
+// positive parses a count of 20 bits.
 func positive(text string) (int, bool) {
 	n, err := strconv.ParseUint(text, 10, 20)
 	return int(n), err == nil && n > 0
