@@ -64,8 +64,12 @@ func (a *arm) launch(ctx context.Context, s *process.Supervisor) (took time.Dura
 		}
 		go io.Copy(io.Discard, a.process.Stdout) // ends with the process
 	}
+	var fault error // the last one that is not only the end of time
 	for {
 		err := a.ready(begun.Add(readyTime))
+		if fault == nil || !errors.Is(err, os.ErrDeadlineExceeded) {
+			fault = err
+		}
 		if took = time.Since(begun); err == nil {
 			return took, nil
 		}
@@ -73,7 +77,7 @@ func (a *arm) launch(ctx context.Context, s *process.Supervisor) (took time.Dura
 			return 0, ended
 		}
 		if ctx.Err() != nil || a.process == nil || took > readyTime {
-			return 0, fmt.Errorf("it does not list its tools: %w", err)
+			return 0, fmt.Errorf("it does not list its tools: %w", fault)
 		}
 		time.Sleep(2 * time.Millisecond)
 	}

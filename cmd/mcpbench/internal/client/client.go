@@ -33,7 +33,7 @@ const (
 // A Target is a server and how to speak to it.
 type Target struct {
 	Carrier string
-	URL     string    // but for stdio
+	URL     string    // but for stdio; a user name in it is sent as bearer token over HTTP
 	Command []string  // for stdio
 	Env     []string  // for stdio: KEY=VALUE beside this program's own
 	Modern  bool      // it is spoken to as in revision Modern

@@ -58,6 +58,9 @@ func newHTTP(t Target) (*httpSession, error) {
 	if t.Carrier == HTTP {
 		head += "Mcp-Protocol-Version: " + revision + "\r\n"
 	}
+	if token := u.User.Username(); token != "" {
+		head += "Authorization: Bearer " + token + "\r\n"
+	}
 	return &httpSession{host: u.Host, head: head, modern: t.Modern, until: t.Until, r: bufio.NewReaderSize(nil, bufferSize)}, nil
 }
 
