@@ -190,6 +190,16 @@ func (m *merge) owner(name string, member *member) *member {
 	return owner
 }
 
+// Owner returns the name of the member whose prefix the name of a tool or a prompt begins with, "" if
+// there is none: such a name is that member's, whether or not it has such an item.
+func (b *Bridge) Owner(name string) string {
+	m := merge{Bridge: b}
+	if owner := m.owner(name, &member{}); owner != nil {
+		return owner.Name
+	}
+	return ""
+}
+
 // claim returns the length of the longest prefix of the member's own that a name begins with.
 func (m *member) claim(name string) (longest int) {
 	for _, prefix := range m.prefixes {

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -16,6 +17,12 @@ import (
 type OverlayOptions struct {
 	Native       NativeOptions // for the functions of each caller
 	MaxFunctions int           // bounds the functions shown of one caller; 0 means 256
+	Timeout      time.Duration // Tool.Timeout of the functions
+	Untrusted    bool          // what their annotations say decides nothing
+
+	// Reserved returns whose a name is although the source below may not list it, "" if nobody's. A
+	// function of such a name is not shown. nil means that no name is reserved.
+	Reserved func(name string) (owner string)
 }
 
 // NewOverlay wraps a source so that each caller sees its own Functions beside the source's tools.
@@ -76,6 +83,9 @@ func (s *overlaySession) overlaid(below *List) *List {
 	set := s.toolset(below, functions)
 	s.native.swap(set)
 	s.below, s.functions = below, functions
+	if s.list = below; len(set.tools) == 0 {
+		return s.list
+	}
 	s.list = NewList(Tools, slices.Concat(below.Items, set.all.Items))
 	s.list.unlisted, s.list.private = below.unlisted, true
 	return s.list
@@ -105,10 +115,17 @@ func (s *overlaySession) toolset(below *List, functions []toolformat.Tool) *tool
 		case set.byName[f.Name] != nil:
 			skip(f, "the client has another function of this name")
 		default:
-			tool, err := s.native.prepare(Tool{Tool: f, Client: true})
+			if s.opts.Reserved != nil && s.opts.Reserved(f.Name) != "" {
+				skip(f, "names with this prefix are those of "+s.opts.Reserved(f.Name))
+				continue
+			}
+			tool, err := s.native.prepare(Tool{Tool: f, Client: true, Timeout: s.opts.Timeout})
 			if err != nil {
 				skip(f, err)
 				continue
+			}
+			if s.opts.Untrusted {
+				tool.item.Untrusted, tool.item.Repeatable = true, false
 			}
 			set.addTool(tool)
 		}

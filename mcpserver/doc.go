@@ -13,6 +13,7 @@
 //	duplex            a session and its one outbox
 //	exchange          the answer to a POST: JSON, or a stream once that is needed
 //	sessions session  the registry, and one client: initialize, pending requests, questions to it
+//	lend              clients that lend tools
 //	stream            event streams, and the journal kept of them for Last-Event-ID
 //	modern            requests of the modern era: over HTTP, checks, dispatch
 //	park              calls that wait for answers of a modern client

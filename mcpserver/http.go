@@ -18,9 +18,9 @@ import (
 )
 
 // Handler serves every HTTP carrier: /mcp, /sse and its messages, /ws, /ws/ticket, the handlers of
-// Options.Protected, /healthz and /readyz. The root does what /mcp does, and shows a page of text to
-// a browser. Every path checks Host and Origin, and all but that page and the health checks need a
-// token. /mcp/p/NAME, /sse/p/NAME and /ws/p/NAME are the same for a caller that asks for a profile.
+// Options.Protected and Options.Public, /healthz and /readyz. The root does what /mcp does, and shows a
+// page of text to a browser. Every path checks Host and Origin, and all but that page, Options.Public and
+// the health checks need a token. /mcp/p/NAME, /sse/p/NAME and /ws/p/NAME are the same for a caller that asks for a profile.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/mcp", s.identified(s.serveMCP))
@@ -38,6 +38,13 @@ func (s *Server) Handler() http.Handler {
 		mux.HandleFunc(pattern, s.identified(func(w http.ResponseWriter, r *http.Request, sender identity) {
 			handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), identityKey{}, sender)))
 		}))
+	}
+	for pattern, handler := range s.opts().Public {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			if !s.allowCORS(w, r) {
+				handler.ServeHTTP(w, r)
+			}
+		})
 	}
 	mux.HandleFunc(wellKnown, s.serveResource)
 	mux.HandleFunc(wellKnown+"/", s.serveResource)

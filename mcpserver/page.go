@@ -12,7 +12,7 @@ const page = `This is mcpbridge, a server of the Model Context Protocol, for MCP
 
 / and /mcp   streamable HTTP
 /sse         HTTP+SSE, the older transport
-/ws          WebSocket
+/ws          WebSocket, for web pages with the module /mcpbridge.js
 
 /readyz tells whether it is ready.
 `

@@ -182,6 +182,13 @@ type Options struct {
 	// pattern matches.
 	Protected map[string]http.Handler
 
+	// Public maps patterns of http.ServeMux to handlers of what everybody may read, without a token.
+	Public map[string]http.Handler
+
+	// Lend is called for a client, with an Ask, that lends tools for the first time, with a lock held.
+	// nil means that clients cannot lend tools.
+	Lend func(client *bridge.Caller) Lender
+
 	// Refuse writes the answer to a request that Access does not let in, for a path whose API
 	// has errors of another shape than MCP. It writes nothing and reports false for any other
 	// path. nil means that every path is MCP's.

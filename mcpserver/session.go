@@ -44,6 +44,8 @@ type session struct {
 	pending map[string]*pendingRequest // by their raw id
 	held    int                        // bytes of what the client has said of itself
 	ended   error                      // why; nil while it has not
+	lender  Lender                     // nil until the client lends tools
+	lent    int                        // bytes of what it lends
 }
 
 // newSession returns a session whose carrier must set back before it is used.
@@ -78,7 +80,7 @@ func (s *session) inUse() bool {
 // errEnded, or errClosing, with which the requests are answered.
 func (s *session) end(reason error) {
 	s.mu.Lock()
-	before, held, pending := s.ended, s.held, slices.Collect(maps.Values(s.pending))
+	before, held, lent, lender, pending := s.ended, s.held, s.lent, s.lender, slices.Collect(maps.Values(s.pending))
 	if before == nil {
 		s.ended = reason
 	}
@@ -87,6 +89,10 @@ func (s *session) end(reason error) {
 		return
 	}
 	s.account.free(held)
+	s.account.free(lent)
+	if lender != nil {
+		lender.Leave()
+	}
 	s.cancel(reason)
 	for _, p := range pending {
 		p.cancel(reason)
@@ -119,6 +125,8 @@ func (s *session) notified(m *wire.Message) {
 	case wire.NotificationCancelled:
 		s.cancelRequest(string(m.Params.Get(wire.RequestID)), errCancelled)
 	case wire.NotificationInitialized:
+	case wire.NotificationProgress, notificationFocused:
+		s.tellLender(m)
 	default:
 		// A request without an id would run where no limit counts it, and hold up the connection.
 		if o := s.opened.Load(); o != nil && strings.HasPrefix(m.Method, "notifications/") {
@@ -187,8 +195,11 @@ func (s *session) endRequest(p *pendingRequest) {
 
 // dispatch answers the protocol's own methods and hands the rest to the source.
 func (s *session) dispatch(ctx context.Context, m *wire.Message, back bridge.Back) bridge.Reply {
+	if m.Method == methodLend {
+		return s.lend(m)
+	}
 	if isModern(m) {
-		return s.views.respond(ctx, &modernCall{sender: s.sender, msg: m, back: back, repeated: s.repeated[string(m.ID)]})
+		return s.views.respond(ctx, &modernCall{sender: s.sender, msg: m, back: back, repeated: s.isRepeated(m)})
 	}
 	switch m.Method {
 	case wire.MethodPing:
@@ -211,10 +222,16 @@ func (s *session) dispatch(ctx context.Context, m *wire.Message, back bridge.Bac
 	if err := setTarget(req); err != nil {
 		return bridge.Failed(err)
 	}
-	if s.repeated[string(m.ID)] && !mayRepeat(ctx, o.source, req) {
+	if s.isRepeated(m) && !mayRepeat(ctx, o.source, req) {
 		return bridge.Failed(unknownOutcome(req))
 	}
 	return forLegacy(o.source.Do(ctx, req))
+}
+
+// isRepeated reports whether a request may have run before: a Stream says so, or its sender, which has
+// lost the connection on which it sent it first.
+func (s *session) isRepeated(m *wire.Message) bool {
+	return s.repeated[string(m.ID)] || string(m.Params.Get(wire.MetaRepeated)) == "true"
 }
 
 // beginInitialize makes requests that follow an initialize wait until done is called.

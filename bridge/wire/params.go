@@ -33,6 +33,7 @@ const (
 	MetaLogLevel           // io.modelcontextprotocol/logLevel
 	MetaSubscriptionID     // io.modelcontextprotocol/subscriptionId
 	metaRelatedTask        // io.modelcontextprotocol/related-task
+	MetaRepeated           // mcpbridge/repeated, of a request that was sent before on a connection that was lost
 
 	numKeys
 )
@@ -58,7 +59,7 @@ var names = [allKeys]string{
 	MetaProgressToken: "progressToken", MetaProtocolVersion: mcp.MetaKeyProtocolVersion,
 	MetaClientInfo: mcp.MetaKeyClientInfo, MetaClientCapabilities: mcp.MetaKeyClientCapabilities,
 	MetaLogLevel: mcp.MetaKeyLogLevel, MetaSubscriptionID: mcp.MetaKeySubscriptionID,
-	metaRelatedTask: mcp.RelatedTaskMetaKey,
+	metaRelatedTask: mcp.RelatedTaskMetaKey, MetaRepeated: "mcpbridge/repeated",
 
 	keyVersion: "jsonrpc", keyID: "id", keyMethod: "method", keyParams: "params",
 	keyResult: "result", keyError: "error",

@@ -15,6 +15,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/logbook"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/mcpserver"
+	"github.com/mcpbridge/mcpbridge/mcpserver/web"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/serve"
 )
@@ -114,6 +115,7 @@ func (l *live) serverOptions(cfg *config.Config) mcpserver.Options {
 		Log: l.log,
 
 		Protected: map[string]http.Handler{"/v1/": models, "/v1/p/{profile}/": models},
+		Public:    web.Files(),
 		Refuse:    serve.Refuse,
 		Ready:     http.HandlerFunc(l.serveReady),
 	}

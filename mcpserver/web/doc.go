@@ -1,0 +1,29 @@
+// Package web is what mcpbridge has for web pages: the module mcpbridge.js, which pages load from the
+// bridge, and the tools that pages lend to it.
+//
+// # Files
+//
+//	files          the module and its types, served
+//	mcpbridge.js   the client: MCP over WebSocket in both eras, WebMCP
+//	mcpbridge.d.ts its types, which tsc makes of it (testdata/tsconfig.json)
+//
+//	lending        Lending: who lends, and a wrapper that shows callers what was lent to their principal
+//	session        a caller's view, with the resource of tabs
+//	group          the clients of a principal that lend, and what they offer together
+//	tab            one of them: its tools, its calls
+//	tool           a tool of it: WebMCP's definition becomes MCP's
+//
+// # Lending
+//
+// A client sends the request mcpbridge/lend with all of its tools, in either era, and again when they
+// change. The result names those that are not taken. From then on the bridge sends it tools/call, as a
+// client sends that to a server: the client answers, may send notifications/progress before that, and gets
+// notifications/cancelled. Its notifications/mcpbridge/focused says that its user looks at it. The end of
+// the connection ends the loan. [mcpserver.Lender] is the hook, and an Overlay lists and calls the tools.
+//
+// # Locks
+//
+//	session of mcpserver -> group -> locks of whatever a caller's Notify takes
+//
+// The lock of Lending is taken alone or in that of a session of mcpserver.
+package web

@@ -1,0 +1,176 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// group is the clients of one principal that lend tools, and the sessions that see these.
+type group struct {
+	lending   *Lending
+	principal bridge.Principal
+	users     int // guarded by lending.mu
+
+	offered atomic.Pointer[offered]
+
+	mu       sync.Mutex // guards the fields below, and those of tabs that say so
+	sessions map[*session]struct{}
+	tabs     []*tab // that lend tools, in the order in which they came
+	handles  int    // the last handle
+	focused  int64  // counts the changes of the focus
+}
+
+// offered is the tools of a group. It is immutable.
+type offered struct {
+	tools  []toolformat.Tool
+	byName map[string]*offer
+	tabs   []tabInfo
+}
+
+// offer is a tool, and the tabs that have it: those whose definition of it is the newest one.
+type offer struct {
+	tool     lentTool
+	argument string // names the tab, where there are several; "" with one
+	tabs     []*tab
+}
+
+// tabInfo describes a tab to callers.
+type tabInfo struct {
+	Tab     string   `json:"tab"`
+	Title   string   `json:"title,omitempty"`
+	URL     string   `json:"url,omitempty"`
+	Client  string   `json:"client,omitempty"`
+	Focused bool     `json:"focused"`
+	Tools   []string `json:"tools"`
+}
+
+// Tools implements bridge.Functions.
+func (g *group) Tools() []toolformat.Tool { return g.offered.Load().tools }
+
+func (g *group) addSession(s *session) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.sessions[s] = struct{}{}
+}
+
+func (g *group) removeSession(s *session) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.sessions, s)
+}
+
+// update makes the tools of the tabs those offered, and tells the sessions what has changed. g.mu is held.
+func (g *group) update() {
+	before, now := g.offered.Load(), &offered{byName: map[string]*offer{}}
+	for _, t := range slices.Backward(g.tabs) {
+		for _, tool := range t.tools {
+			o := now.byName[tool.name]
+			if o == nil {
+				o = &offer{tool: tool}
+				now.byName[tool.name] = o
+			}
+			if string(o.tool.raw) == string(tool.raw) {
+				o.tabs = append(o.tabs, t)
+			}
+		}
+	}
+	latest := g.latest(g.tabs)
+	for _, t := range g.tabs {
+		info := t.info
+		info.Focused = t == latest
+		for _, tool := range t.tools {
+			o := now.byName[tool.name]
+			if !slices.Contains(o.tabs, t) {
+				continue
+			}
+			info.Tools = append(info.Tools, tool.name)
+			if o.tabs[len(o.tabs)-1] == t { // the first that came: the order of tools does not depend on others
+				definition, argument := o.tool.definition(len(o.tabs) > 1)
+				o.argument = argument
+				now.tools = append(now.tools, definition)
+			}
+		}
+		now.tabs = append(now.tabs, info)
+	}
+	if reflect.DeepEqual(before.tools, now.tools) {
+		now.tools = before.tools // the same slice is the same list, at once
+	} else {
+		g.notify(bridge.Tools.Changed(), nil)
+	}
+	if (len(before.tabs) == 0) != (len(now.tabs) == 0) {
+		g.notify(bridge.Resources.Changed(), nil)
+	}
+	if !reflect.DeepEqual(before.tabs, now.tabs) {
+		g.notify(wire.NotificationResourceUpdated, tabsUpdated)
+	}
+	g.offered.Store(now)
+}
+
+// notify tells the sessions. g.mu is held.
+func (g *group) notify(method string, params []byte) {
+	for s := range g.sessions {
+		if s.caller.Notify != nil && (method != wire.NotificationResourceUpdated || s.watching.Load()) {
+			s.caller.Notify(method, params)
+		}
+	}
+}
+
+// latest returns the tab that was focused last, of several the one that came last if none was.
+func (g *group) latest(tabs []*tab) (latest *tab) {
+	for _, t := range tabs {
+		if latest == nil || t.focused > latest.focused || t.focused == latest.focused && t.number > latest.number {
+			latest = t
+		}
+	}
+	return latest
+}
+
+// Call implements bridge.Functions.
+func (g *group) Call(ctx context.Context, name string, arguments json.RawMessage) (*toolformat.Result, error) {
+	o := g.offered.Load().byName[name]
+	if o == nil {
+		return nil, toolformat.Errorf(toolformat.NotFound, "unknown tool: %s", name)
+	}
+	t, arguments, err := g.choose(o, arguments)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.limiter.Enter(ctx, g.principal, g.lending.opts.Timeout); err != nil {
+		return nil, err
+	}
+	defer t.limiter.Leave(g.principal)
+	return t.call(ctx, &o.tool, arguments)
+}
+
+// choose returns the tab that carries out a call, and the arguments without its handle. The error is for the
+// model.
+func (g *group) choose(o *offer, arguments json.RawMessage) (*tab, json.RawMessage, error) {
+	if o.argument == "" {
+		return o.tabs[0], arguments, nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	handle, ok := wire.Text(wire.Lookup(arguments, o.argument))
+	if !ok {
+		return g.latest(o.tabs), arguments, nil
+	}
+	var known []string
+	for _, t := range slices.Backward(o.tabs) {
+		if t.info.Tab == handle {
+			return t, wire.CutMember(arguments, o.argument), nil
+		}
+		known = append(known, strings.TrimSuffix(t.info.Tab+" "+strconv.Quote(t.info.Title), ` ""`))
+	}
+	return nil, nil, fmt.Errorf("tool %s: no tab %.40q has it; those that do are %s", o.tool.name, handle, strings.Join(known, ", "))
+}

@@ -1,0 +1,96 @@
+package web_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/mcpserver"
+	"github.com/mcpbridge/mcpbridge/mcpserver/web"
+)
+
+// newHost serves a source, and the module, until the test ends.
+func newHost(t *testing.T, source bridge.Source, opts mcpserver.Options) *httptest.Server {
+	t.Helper()
+	opts.Public = web.Files()
+	s := mcpserver.New(source, opts)
+	h := httptest.NewServer(s.Handler())
+	t.Cleanup(func() {
+		s.Close()
+		h.Close()
+	})
+	return h
+}
+
+// node runs a script of testdata in Node, which ends well if all is as it expects.
+func node(t *testing.T, script string, args ...string) {
+	t.Helper()
+	path, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("Node is not installed")
+	}
+	cmd := exec.Command(path, append([]string{"--experimental-websocket", "--no-warnings", "testdata/" + script}, args...)...)
+	stuck := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
+	defer stuck.Stop()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%s: %v\n%s", script, err, out)
+	}
+}
+
+func TestCalls(t *testing.T) {
+	for _, era := range []string{"modern", "legacy"} {
+		t.Run(era, func(t *testing.T) {
+			node(t, "calls.mjs", newHost(t, sourcetest.NewFake(), mcpserver.Options{}).URL, era)
+		})
+	}
+}
+
+func TestToken(t *testing.T) {
+	for _, token := range []string{"a-token-of-the-page-0123456789", "with/characters=of+base64=="} {
+		opts := mcpserver.Options{Access: mcpserver.Access{Tokens: map[string]string{"ann": token}}}
+		node(t, "token.mjs", newHost(t, sourcetest.NewFake(), opts).URL, token)
+	}
+}
+
+func TestFiles(t *testing.T) {
+	opts := mcpserver.Options{Access: mcpserver.Access{Tokens: map[string]string{"ann": "a"}, AllowedOrigins: []string{"https://shop.example"}}}
+	h := newHost(t, sourcetest.NewFake(), opts)
+	get := func(path string, header ...string) (*http.Response, string) {
+		t.Helper()
+		r, err := http.NewRequest("GET", h.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp, string(body)
+	}
+	resp, body := get("/mcpbridge.js", "Origin", "https://shop.example", "Sec-Fetch-Site", "cross-site")
+	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "text/javascript; charset=utf-8" || resp.Header.Get("Access-Control-Allow-Origin") != "https://shop.example" || len(body) < 1000 {
+		t.Errorf("HTTP %d %v, %d bytes", resp.StatusCode, resp.Header, len(body))
+	}
+	if resp, _ := get("/mcpbridge.js", "If-None-Match", resp.Header.Get("Etag")); resp.StatusCode != 304 {
+		t.Errorf("what is known already: HTTP %d", resp.StatusCode)
+	}
+	if resp, _ := get("/mcpbridge.js", "Origin", "https://stranger.example"); resp.StatusCode != 403 {
+		t.Errorf("a page of another origin: HTTP %d", resp.StatusCode)
+	}
+	if resp, _ := get("/mcpbridge.d.ts"); resp.StatusCode != 200 {
+		t.Errorf("the types: HTTP %d", resp.StatusCode)
+	}
+}

@@ -1,0 +1,209 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// tab is a client that lends tools: a page, or any other client on a connection.
+type tab struct {
+	group   *group
+	client  *bridge.Caller
+	limiter *bridge.Limiter // of its calls
+	gone    chan struct{}   // closed when it has left
+
+	// The fields below are guarded by group.mu.
+	left      bool
+	id        string // by which a page that connects again is known
+	number    int    // of its handle; 0 while it lends nothing
+	info      tabInfo
+	focused   int64 // when it was, as group.focused counts
+	tools     []lentTool
+	lastToken int64
+	calls     map[int64]context.Context // by the token of their progress
+}
+
+// loan is the params of a request that lends tools.
+type loan struct {
+	Page struct {
+		ID      string `json:"id"`
+		Title   string `json:"title"`
+		URL     string `json:"url"`
+		Focused bool   `json:"focused"`
+	} `json:"page"`
+	Tools []json.RawMessage `json:"tools"`
+}
+
+// refused is a tool that is not taken.
+type refused struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
+
+// maxShown bounds what a client says of itself, in bytes.
+const maxShown = 500
+
+// Lend implements mcpserver.Lender.
+func (t *tab) Lend(params *wire.Params) bridge.Reply {
+	var given loan
+	if err := json.Unmarshal(params.Raw, &given); err != nil || given.Tools == nil {
+		return bridge.Failed(toolformat.Errorf(toolformat.Invalid, `mcpbridge/lend: expected params such as {"page": {"id": "x", "title": "Shop"}, "tools": [{"name": "find", "description": "…"}]}`))
+	}
+	tools, refusals := t.read(given.Tools)
+	g := t.group
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if t.left {
+		return bridge.Failed(toolformat.Errorf(toolformat.Unavailable, "the connection has ended"))
+	}
+	t.enter(&given)
+	t.tools = tools
+	g.update()
+	result, _ := json.Marshal(map[string]any{"tab": t.info.Tab, "refused": refusals}) // cannot fail: strings
+	return bridge.Result(result, nil)
+}
+
+// read returns the tools of a loan that can be had, and why the others cannot.
+func (t *tab) read(definitions []json.RawMessage) (tools []lentTool, refusals []refused) {
+	refusals = []refused{}
+	size := 0
+	for _, raw := range definitions {
+		tool, err := newLentTool(raw)
+		size += len(raw)
+		switch {
+		case err != nil:
+		case slices.ContainsFunc(tools, func(other lentTool) bool { return other.name == tool.name }):
+			err = fmt.Errorf("there is another tool of this name")
+		case len(tools) == t.group.lending.opts.Tools:
+			err = fmt.Errorf("a client lends at most %d tools", len(tools))
+		case size > maxLentLen:
+			err = fmt.Errorf("the tools of a client have at most %d bytes", maxLentLen)
+		}
+		if err != nil {
+			refusals = append(refusals, refused{tool.name, err.Error()})
+			continue
+		}
+		if !tool.debugging { // it is for those who look at the page
+			tools = append(tools, tool)
+		}
+	}
+	return tools, refusals
+}
+
+// enter makes the tab one of the group, in place of an earlier connection of the same page. group.mu is held.
+func (t *tab) enter(given *loan) {
+	g := t.group
+	if t.number == 0 {
+		g.handles++
+		t.number = g.handles
+		if i := slices.IndexFunc(g.tabs, func(other *tab) bool { return other.id != "" && other.id == given.Page.ID }); i >= 0 {
+			t.number, t.focused = g.tabs[i].number, g.tabs[i].focused
+			g.tabs[i] = t
+		} else {
+			g.tabs = append(g.tabs, t)
+		}
+	}
+	t.id = clip(given.Page.ID)
+	name, _ := wire.Text(wire.Lookup(t.client.Info, "name"))
+	t.info = tabInfo{Tab: strconv.Itoa(t.number), Title: clip(given.Page.Title), URL: clip(given.Page.URL), Client: clip(name), Tools: []string{}}
+	if given.Page.Focused {
+		g.focused++
+		t.focused = g.focused
+	}
+}
+
+// clip returns a text as it may be shown.
+func clip(text string) string {
+	visible, _ := toolformat.Visible(text)
+	if len(visible) > maxShown {
+		visible = visible[:maxShown]
+	}
+	return visible
+}
+
+// Notify implements mcpserver.Lender.
+func (t *tab) Notify(method string, params *wire.Params) {
+	g := t.group
+	g.mu.Lock()
+	if method != wire.NotificationProgress {
+		defer g.mu.Unlock()
+		if t.number > 0 && !t.left {
+			g.focused++
+			t.focused = g.focused
+			g.update()
+		}
+		return
+	}
+	token, _ := strconv.ParseInt(string(params.Get(wire.ProgressToken)), 10, 64)
+	ctx := t.calls[token]
+	g.mu.Unlock()
+	if ctx == nil {
+		return
+	}
+	var p struct {
+		Progress, Total float64
+		Message         string
+	}
+	if json.Unmarshal(params.Raw, &p) == nil {
+		bridge.Progress(ctx, p.Progress, p.Total, p.Message)
+	}
+}
+
+// Leave implements mcpserver.Lender.
+func (t *tab) Leave() {
+	g := t.group
+	g.mu.Lock()
+	t.left = true
+	close(t.gone)
+	if i := slices.Index(g.tabs, t); i >= 0 {
+		g.tabs = slices.Delete(slices.Clone(g.tabs), i, i+1)
+		g.update()
+	}
+	g.mu.Unlock()
+	g.release()
+}
+
+// call has the client carry out a call.
+func (t *tab) call(ctx context.Context, tool *lentTool, arguments json.RawMessage) (*toolformat.Result, error) {
+	token, ok := t.begin(ctx)
+	if !ok {
+		return nil, toolformat.Errorf(toolformat.Unavailable, "tool %s: the client that has it has gone before the call: call again", tool.name)
+	}
+	defer t.end(token)
+	params := wire.AppendString([]byte(`{"name":`), tool.name)
+	params = append(append(params, `,"arguments":`...), arguments...)
+	params = append(strconv.AppendInt(append(params, `,"_meta":{"progressToken":`...), token, 10), "}}"...)
+	result, failure := t.client.Ask(ctx, wire.MethodToolsCall, params)
+	if failure == nil {
+		return tool.result(result), nil
+	}
+	select {
+	case <-t.gone:
+		if ctx.Err() == nil {
+			return nil, toolformat.Errorf(toolformat.Unavailable, "tool %s: the client that carried it out has gone: it is unknown whether the call ran", tool.name)
+		}
+	default:
+	}
+	return nil, failure
+}
+
+func (t *tab) begin(ctx context.Context) (token int64, ok bool) {
+	t.group.mu.Lock()
+	defer t.group.mu.Unlock()
+	t.lastToken++
+	t.calls[t.lastToken] = ctx
+	return t.lastToken, !t.left
+}
+
+func (t *tab) end(token int64) {
+	t.group.mu.Lock()
+	defer t.group.mu.Unlock()
+	delete(t.calls, token)
+}

@@ -1,0 +1,129 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// lentTool is a tool of a client.
+type lentTool struct {
+	name      string
+	raw       []byte // MCP's definition
+	untrusted bool   // its results have words of others
+	debugging bool   // not for models
+}
+
+// metaUntrusted marks the definition and the results of a tool whose results have words of others.
+const metaUntrusted = "mcpbridge/untrustedContent"
+
+// newLentTool reads the definition of a tool, with the annotations of WebMCP or those of MCP. The error is
+// for its author; the tool has its name, as far as that is known.
+func newLentTool(raw []byte) (tool lentTool, err error) {
+	var d struct {
+		Name, Title, Description string
+		InputSchema              json.RawMessage
+		Annotations              struct {
+			ReadOnlyHint, UntrustedContentHint, ConsequentialHint, Debugging bool
+			DestructiveHint, IdempotentHint, OpenWorldHint                   *bool
+		}
+	}
+	if err := json.Unmarshal(raw, &d); err != nil {
+		return tool, fmt.Errorf("its definition is malformed: %w", err)
+	}
+	tool.name = d.Name
+	switch {
+	case !isName(d.Name):
+		return tool, fmt.Errorf("a name has 1 to 128 of A-Z a-z 0-9 _ . -")
+	case d.Description == "":
+		return tool, fmt.Errorf("it has no description")
+	case len(raw) > maxToolLen:
+		return tool, fmt.Errorf("its definition has more than %d bytes", maxToolLen)
+	}
+	if d.InputSchema == nil {
+		d.InputSchema = json.RawMessage(`{"type":"object"}`)
+	}
+	if _, _, err := toolformat.NewBinder(d.InputSchema, nil, nil); err != nil {
+		return tool, fmt.Errorf("its input schema: %w", err)
+	}
+	tool.untrusted, tool.debugging = d.Annotations.UntrustedContentHint, d.Annotations.Debugging
+	hints := []byte("{}")
+	set := func(name string, value *bool) {
+		if value != nil {
+			hints = wire.SetMember(hints, name, fmt.Append(nil, *value))
+		}
+	}
+	a := d.Annotations
+	set("readOnlyHint", &a.ReadOnlyHint)
+	if a.DestructiveHint == nil && a.ConsequentialHint {
+		a.DestructiveHint = &a.ConsequentialHint
+	}
+	set("destructiveHint", a.DestructiveHint)
+	set("idempotentHint", a.IdempotentHint)
+	if a.OpenWorldHint == nil {
+		a.OpenWorldHint = &a.UntrustedContentHint
+	}
+	set("openWorldHint", a.OpenWorldHint)
+	b := wire.AppendString([]byte(`{"name":`), d.Name)
+	if d.Title != "" {
+		b = wire.AppendString(append(b, `,"title":`...), d.Title)
+	}
+	b = wire.AppendString(append(b, `,"description":`...), d.Description)
+	b = append(append(b, `,"inputSchema":`...), d.InputSchema...)
+	b = append(append(b, `,"annotations":`...), hints...)
+	if tool.untrusted {
+		b = append(append(b, `,"_meta":`...), untrustedMeta...)
+	}
+	it, err := bridge.NewItem(bridge.Tools, append(b, '}'))
+	if err == nil {
+		it, _, err = bridge.Visible(bridge.Tools, it)
+	}
+	tool.raw = it.Raw
+	return tool, err
+}
+
+const untrustedMeta = `{"` + metaUntrusted + `":true}`
+
+func isName(name string) bool {
+	return name != "" && len(name) <= 128 && !strings.ContainsFunc(name, func(r rune) bool {
+		return !('0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || strings.ContainsRune("_.-", r))
+	})
+}
+
+// definition returns the tool as it is listed, and the name of the argument that chooses a tab, if there
+// are several.
+func (l *lentTool) definition(several bool) (tool toolformat.Tool, argument string) {
+	raw := l.raw
+	if several {
+		schema := wire.Lookup(raw, "inputSchema")
+		properties := wire.Lookup(schema, "properties")
+		if len(properties) == 0 || properties[0] != '{' {
+			properties = []byte("{}")
+		}
+		for argument = "tab"; wire.Lookup(properties, argument) != nil; {
+			argument = "browser_" + argument
+		}
+		properties = wire.SetMember(properties, argument, []byte(tabSchema))
+		raw = wire.SetMember(raw, "inputSchema", wire.SetMember(schema, "properties", properties))
+	}
+	it, _ := bridge.NewItem(bridge.Tools, raw) // cannot fail: it was one before
+	return it.Tool(), argument
+}
+
+const tabSchema = `{"type":"string","description":"The tab that carries it out, of the resource ` + tabsURI + `; without it, the one that was looked at last."}`
+
+// result returns the result of a call.
+func (l *lentTool) result(raw json.RawMessage) *toolformat.Result {
+	if l.untrusted && len(raw) > 0 && raw[0] == '{' {
+		meta := wire.Lookup(raw, "_meta")
+		if len(meta) == 0 || meta[0] != '{' {
+			meta = []byte("{}")
+		}
+		raw = wire.SetMember(raw, "_meta", wire.SetMember(meta, metaUntrusted, []byte("true")))
+	}
+	return &toolformat.Result{JSON: raw}
+}
