@@ -142,19 +142,32 @@ func (k *keys) load(ctx context.Context) ([]jose.JSONWebKey, string, error) {
 		if text, err = k.get(ctx, metadata.JWKS); err != nil {
 			return nil, "", err
 		}
-		var set jose.JSONWebKeySet
-		if err := json.Unmarshal(text, &set); err != nil {
+		public, err := publicKeys(text)
+		if err != nil {
 			return nil, "", fmt.Errorf("%s: %w", metadata.JWKS, err)
-		}
-		public := []jose.JSONWebKey{}
-		for _, key := range set.Keys {
-			if key.Valid() && key.IsPublic() && len(public) < maxKeys {
-				public = append(public, key)
-			}
 		}
 		return public, string(text), nil
 	}
 	return nil, "", fault
+}
+
+// publicKeys returns the keys of a set that can verify signatures. Others, also of kinds that are not
+// known, are for something else.
+func publicKeys(text []byte) ([]jose.JSONWebKey, error) {
+	var set struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	if err := json.Unmarshal(text, &set); err != nil {
+		return nil, err
+	}
+	public := []jose.JSONWebKey{}
+	for _, raw := range set.Keys {
+		var key jose.JSONWebKey
+		if json.Unmarshal(raw, &key) == nil && key.Valid() && key.IsPublic() && len(public) < maxKeys {
+			public = append(public, key)
+		}
+	}
+	return public, nil
 }
 
 // get fetches a document. Redirections are not followed: they would lead to what nobody has configured.

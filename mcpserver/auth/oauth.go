@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -72,7 +73,7 @@ func algorithms() []jose.SignatureAlgorithm {
 
 // Authenticate implements Authenticator. A token that was verified costs a hash.
 func (o *OAuth) Authenticate(ctx context.Context, c *Credentials) (*Identity, error) {
-	if strings.Count(c.Token, ".") != 2 {
+	if strings.Count(c.Token, ".") != 2 || strings.ContainsFunc(c.Token, isForeign) {
 		return nil, nil
 	}
 	if len(c.Token) > maxToken {
@@ -98,6 +99,12 @@ func (o *OAuth) Authenticate(ctx context.Context, c *Credentials) (*Identity, er
 		return nil, &Refusal{Reason: "the token is bound to another TLS client certificate"}
 	}
 	return &known.Identity, nil
+}
+
+// isForeign reports whether no JWT has a character. Some readers skip them, and would know many texts for
+// one token.
+func isForeign(r rune) bool {
+	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_' || r == '.')
 }
 
 func thumbprint(c *Credentials) string {
@@ -132,18 +139,31 @@ func (o *OAuth) forget() {
 	clear(o.verified)
 }
 
-// claims are those that decide.
+// claims are what a token states, and those that decide.
 type claims struct {
-	Issuer   string          `json:"iss"`
-	Audience audience        `json:"aud"`
-	Expires  *float64        `json:"exp"`
-	From     float64         `json:"nbf"`
-	Scope    json.RawMessage `json:"scope"`
-	Scp      json.RawMessage `json:"scp"` // of some issuers
-	Bound    *struct {
+	stated map[string]json.RawMessage
+
+	issuer   string
+	audience audience
+	expires  *float64
+	from     float64
+	bound    *struct {
 		Certificate string `json:"x5t#S256"`
-		Key         string `json:"jkt"`
-	} `json:"cnf"`
+	}
+}
+
+// readClaims reads the claims of a token. Names are compared with their letter case, which
+// encoding/json does not do for the fields of a struct.
+func readClaims(payload []byte) (c claims, err error) {
+	if err := json.Unmarshal(payload, &c.stated); err != nil {
+		return c, err
+	}
+	for name, to := range map[string]any{"iss": &c.issuer, "aud": &c.audience, "exp": &c.expires, "nbf": &c.from, "cnf": &c.bound} {
+		if value, ok := c.stated[name]; ok {
+			err = errors.Join(err, json.Unmarshal(value, to))
+		}
+	}
+	return c, err
 }
 
 // audience is a string or several.
@@ -165,9 +185,11 @@ func (o *OAuth) verify(ctx context.Context, text string) (*accessToken, error) {
 	if err != nil {
 		return nil, &Refusal{Reason: "the token is not a JWT with a signature of an algorithm that is accepted"}
 	}
-	var c claims
-	// The issuer first: keys are not fetched for tokens of others.
-	if err := json.Unmarshal(token.UnsafePayloadWithoutVerification(), &c); err != nil || c.Issuer != o.opts.Issuer {
+	c, err := readClaims(token.UnsafePayloadWithoutVerification())
+	switch {
+	case err != nil:
+		return nil, &Refusal{Reason: "the claims of the token are not of the types that they must be"}
+	case c.issuer != o.opts.Issuer: // before keys are fetched for it
 		return nil, &Refusal{Reason: fmt.Sprintf("the token is of another issuer: expected %s", o.opts.Issuer)}
 	}
 	header := token.Signatures[0].Header
@@ -180,52 +202,51 @@ func (o *OAuth) verify(ctx context.Context, text string) (*accessToken, error) {
 		return nil, err
 	}
 	for _, key := range found {
-		if payload, err := token.Verify(key.Key); err == nil {
-			return o.accept(payload, &c)
+		if _, err := token.Verify(key.Key); err == nil {
+			return o.accept(&c)
 		}
 	}
 	return nil, &Refusal{Reason: "the signature of the token is not the issuer's"}
 }
 
 // accept checks the claims of a token whose signature is right.
-func (o *OAuth) accept(payload []byte, c *claims) (*accessToken, error) {
+func (o *OAuth) accept(c *claims) (*accessToken, error) {
 	now := float64(time.Now().Unix())
 	switch {
-	case c.Expires == nil || *c.Expires > 1e11:
+	case c.expires == nil || *c.expires > 1e11:
 		return nil, &Refusal{Reason: "the token does not say when it expires"}
-	case *c.Expires+leeway.Seconds() <= now:
+	case *c.expires+leeway.Seconds() <= now:
 		return nil, &Refusal{Reason: "the token has expired"}
-	case c.From > now+leeway.Seconds():
+	case c.from > now+leeway.Seconds():
 		return nil, &Refusal{Reason: "the token is not valid yet"}
-	case !slices.ContainsFunc(c.Audience, o.isAudience):
+	case !slices.ContainsFunc(c.audience, o.isAudience):
 		return nil, &Refusal{Reason: "the token is for another audience"}
-	case c.Bound != nil && c.Bound.Certificate == "":
+	case c.bound != nil && c.bound.Certificate == "":
 		return nil, &Refusal{Reason: "the token is bound to a key (DPoP), which is not supported"}
 	}
-	stated := map[string]json.RawMessage{}
 	var name string
-	if err := json.Unmarshal(payload, &stated); err != nil || json.Unmarshal(stated[o.opts.Claim], &name) != nil || !isName(name) {
+	if json.Unmarshal(c.stated[o.opts.Claim], &name) != nil || !isName(name) {
 		return nil, &Refusal{Reason: fmt.Sprintf("the token has no claim %s that could be a name", o.opts.Claim)}
 	}
-	granted := append(scopes(c.Scope), scopes(c.Scp)...)
+	granted := append(scopes(c.stated["scope"]), scopes(c.stated["scp"])...) // of some issuers
 	for _, needed := range o.opts.Scopes {
 		if !slices.Contains(granted, needed) {
 			return nil, &Refusal{Reason: "the token needs the scope " + needed, Scopes: o.opts.Scopes}
 		}
 	}
 	for _, fleeting := range []string{"exp", "iat", "nbf", "jti", "auth_time", "nonce", "at_hash", "c_hash", "cnf"} {
-		delete(stated, fleeting) // else a refreshed token would be another identity
+		delete(c.stated, fleeting) // else a refreshed token would be another identity
 	}
-	kept, err := json.Marshal(stated)
+	kept, err := json.Marshal(c.stated)
 	if err != nil {
 		return nil, err
 	}
 	t := &accessToken{Identity: Identity{
 		Principal: bridge.Principal{Name: o.opts.Issuer + "#" + name}, Claims: string(kept),
-		Expires: time.Unix(int64(*c.Expires), 0).Add(leeway), Credential: o.credential,
+		Expires: time.Unix(int64(*c.expires), 0).Add(leeway), Credential: o.credential,
 	}}
-	if c.Bound != nil {
-		t.thumbprint = c.Bound.Certificate
+	if c.bound != nil {
+		t.thumbprint = c.bound.Certificate
 	}
 	return t, nil
 }
@@ -236,9 +257,10 @@ func (o *OAuth) isAudience(name string) bool {
 	return slices.Contains(o.opts.Audiences, name) || base != "" && (name == base || strings.HasPrefix(name, base+"/"))
 }
 
-// isName reports whether a claim can be the name of a principal.
+// isName reports whether a claim can be the name of a principal. What stands for characters that are
+// none would make equal names of different ones.
 func isName(name string) bool {
-	return name != "" && len(name) <= 500 && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
+	return name != "" && len(name) <= 500 && !strings.ContainsRune(name, utf8.RuneError) && !strings.ContainsFunc(name, unicode.IsControl)
 }
 
 // scopes reads a claim: words in a string, or an array of strings.

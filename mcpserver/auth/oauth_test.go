@@ -15,6 +15,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,9 +34,10 @@ type issuer struct {
 	url     string
 	fetches atomic.Int64 // of keys
 
-	mu   sync.Mutex
-	away bool
-	keys []jose.JSONWebKey
+	mu     sync.Mutex
+	away   bool
+	keys   []jose.JSONWebKey
+	others []any // keys that are for something else
 }
 
 func newIssuer(t *testing.T) *issuer {
@@ -55,7 +57,11 @@ func (i *issuer) RoundTrip(r *http.Request) (*http.Response, error) {
 		json.NewEncoder(w).Encode(map[string]string{"issuer": i.url, "jwks_uri": i.url + "/keys"})
 	case "/keys":
 		i.fetches.Add(1)
-		json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: i.keys})
+		all := slices.Clone(i.others)
+		for _, key := range i.keys {
+			all = append(all, key)
+		}
+		json.NewEncoder(w).Encode(map[string]any{"keys": all})
 	default:
 		w.WriteHeader(http.StatusNotFound)
 	}
@@ -120,6 +126,10 @@ func TestOAuth(t *testing.T) {
 		t.Fatal(err)
 	}
 	i.publish(map[string]crypto.Signer{"ec": ec, "rsa": pair})
+	i.others = []any{
+		map[string]string{"kty": "AKP", "alg": "ML-DSA-44", "kid": "ec", "pub": "AA"}, map[string]string{"kty": "OKP", "crv": "X25519", "x": "AA"},
+		jose.JSONWebKey{Key: []byte("symmetric"), KeyID: "ec"}, nil, 7,
+	}
 	o := i.oauth(nil)
 	es := func(changed map[string]any) string { return i.sign(jose.ES256, ec, "ec", "at+jwt", changed) }
 	der, _ := x509.MarshalPKIXPublicKey(pair.Public())
@@ -154,7 +164,12 @@ func TestOAuth(t *testing.T) {
 		{"certificate", es(map[string]any{"cnf": map[string]string{"x5t#S256": "x"}}), "another TLS client certificate"},
 		{"no subject", es(map[string]any{"sub": nil}), "no claim sub"},
 		{"subject", es(map[string]any{"sub": "a\nb"}), "no claim sub"},
+		{"subjects that are no text", es(map[string]any{"sub": json.RawMessage(`"\ud800"`)}), "no claim sub"},
+		{"audience in another letter case", es(map[string]any{"aud": "https://other.example/mcp", "AUD": "https://bridge.example"}), "another audience"},
+		{"expiry in another letter case", es(map[string]any{"exp": 1, "exP": hour}), "has expired"},
+		{"scope in another letter case", es(map[string]any{"scope": "", "Scope": "tools"}), "needs the scope tools"},
 		{"a number", es(map[string]any{"sub": 7}), "no claim sub"},
+		{"a time that is text", es(map[string]any{"exp": "1"}), "not of the types"},
 		{"huge", "a." + strings.Repeat("a", 1<<20) + ".a", "longer than"},
 		{"rubbish", "a.b.c", "not a JWT"},
 	} {
@@ -170,8 +185,10 @@ func TestOAuth(t *testing.T) {
 			}
 		}
 	}
-	if id, err := o.Authenticate(t.Context(), &auth.Credentials{Token: "opaque"}); id != nil || err != nil {
-		t.Errorf("what is no JWT is not passed on: %v, %v", id, err)
+	for _, text := range []string{"opaque", strings.Replace(es(nil), ".", ". ", 1)} {
+		if id, err := o.Authenticate(t.Context(), &auth.Credentials{Token: text}); id != nil || err != nil {
+			t.Errorf("what is no JWT is not passed on: %v, %v", id, err)
+		}
 	}
 	var refused *auth.Refusal
 	if _, err := o.Authenticate(t.Context(), &auth.Credentials{Token: es(map[string]any{"scope": ""})}); !errors.As(err, &refused) || len(refused.Scopes) != 1 {
