@@ -2,34 +2,79 @@ package mcpserver
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/mcpserver/auth"
 )
 
 // The requests of a connection that is kept alive need a token that is not revoked meanwhile.
 func TestRevokedOnConnection(t *testing.T) {
-	sourcetest.NoLeaks(t)
 	s := New(sourcetest.NewFake(), Options{Access: Access{Tokens: map[string]string{"ann": "a"}}})
+	ask := connect(t, s)
+	for range 2 {
+		if got := ask(); got != http.StatusOK {
+			t.Fatalf("status %d", got)
+		}
+	}
+	s.Update(Options{Access: Access{Tokens: map[string]string{"ann": "another"}}})
+	if got := ask(); got != http.StatusUnauthorized {
+		t.Errorf("status %d after the token was revoked", got)
+	}
+}
+
+// issuer accepts any token, until its keys are withdrawn.
+type issuer struct{ withdrawn atomic.Bool }
+
+func (i *issuer) Authenticate(context.Context, *auth.Credentials) (*auth.Identity, error) {
+	if i.withdrawn.Load() {
+		return nil, &auth.Refusal{Reason: "signed with an unknown key"}
+	}
+	return &auth.Identity{Credential: "token", Expires: time.Now().Add(time.Hour)}, nil
+}
+
+func (i *issuer) Admits(string) bool { return true }
+func (i *issuer) Several() bool      { return true }
+
+// A token that expires is looked at again on a connection that is kept alive.
+func TestWithdrawnOnConnection(t *testing.T) {
+	i := &issuer{}
+	s := New(sourcetest.NewFake(), Options{Access: Access{Auth: auth.Any{i}}})
+	s.recheckTime = 0
+	ask := connect(t, s)
+	if got := ask(); got != http.StatusOK {
+		t.Fatalf("status %d", got)
+	}
+	i.withdrawn.Store(true)
+	if got := ask(); got != http.StatusUnauthorized {
+		t.Errorf("status %d after the key was withdrawn", got)
+	}
+}
+
+// connect serves s, and returns what sends the same request on one connection and returns the status.
+func connect(t *testing.T, s *Server) func() int {
+	sourcetest.NoLeaks(t)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(t.Context(), ln) }()
-	defer func() { s.Close(); ln.Close(); <-served }()
+	t.Cleanup(func() { s.Close(); ln.Close(); <-served })
 	conn, err := net.Dial("tcp", ln.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	t.Cleanup(func() { conn.Close() })
 	in := bufio.NewReader(conn)
-	ask := func() int {
+	return func() int {
 		body := `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"a","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
 		fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer a\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: server/discover\r\nContent-Length: %d\r\n\r\n%s", ln.Addr(), len(body), body)
 		resp, err := http.ReadResponse(in, nil)
@@ -39,15 +84,6 @@ func TestRevokedOnConnection(t *testing.T) {
 		defer resp.Body.Close()
 		bufio.NewReader(resp.Body).WriteTo(discard{})
 		return resp.StatusCode
-	}
-	for range 2 {
-		if got := ask(); got != http.StatusOK {
-			t.Fatalf("status %d", got)
-		}
-	}
-	s.Update(Options{Access: Access{Tokens: map[string]string{"ann": "another"}}})
-	if got := ask(); got != http.StatusUnauthorized {
-		t.Errorf("status %d after the token was revoked", got)
 	}
 }
 

@@ -16,6 +16,10 @@ const (
 	headTime  = 10 * time.Second // that the header of a request may take
 	idleTime  = 2 * time.Minute  // that a connection may have no request
 	graceTime = 2 * time.Second  // that requests have to end in when the Server closes
+
+	// recheckTime is for how long a connection need not present credentials that expire once more: their
+	// issuer may withdraw its keys meanwhile.
+	recheckTime = 15 * time.Minute
 )
 
 // Serve serves Handler on a listener until ctx ends, and closes the Server and the listener then. Plain
@@ -65,9 +69,12 @@ func (s *Server) listen(ln net.Listener, web *http.Server) *keepalive.Listener {
 			if refused != nil {
 				return web.Handler
 			}
-			known := s.opts()
+			known, sure := s.opts(), until
+			if again := time.Now().Add(s.recheckTime); again.Before(until) {
+				sure = again
+			}
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if s.opts() != known || expired(until) { // it may no longer be let in
+				if s.opts() != known || expired(sure) { // it may no longer be let in
 					web.Handler.ServeHTTP(w, r)
 					return
 				}

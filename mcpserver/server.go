@@ -34,7 +34,8 @@ type Server struct {
 	guesses  guesses          // of credentials
 	refused  atomic.Int64     // requests not let in
 
-	slowTime time.Duration // how long a WebSocket client may take nothing from a full outbox
+	slowTime    time.Duration // how long a WebSocket client may take nothing from a full outbox
+	recheckTime time.Duration
 
 	ctx  context.Context // ends with the Server
 	stop context.CancelCauseFunc
@@ -47,7 +48,7 @@ type Server struct {
 // New returns a Server of source, which must stay open until the Server is closed.
 func New(source bridge.Source, opts Options) *Server {
 	s := &Server{
-		source: source, slowTime: slowTime,
+		source: source, slowTime: slowTime, recheckTime: recheckTime,
 		tickets:  tickets{issued: map[string]ticket{}},
 		upgrader: streamUpgrader{waiting: map[*exchange]time.Time{}},
 		parking:  newParking(),
