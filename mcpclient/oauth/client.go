@@ -91,9 +91,18 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{cfg: cfg, server: &plain, asking: make(chan struct{}, 1)}
 	c.fetch = newFetcher(&c.cfg, c.server)
-	sum := sha256.Sum256([]byte(c.identifier() + "\x00" + cfg.Identity))
-	c.key = hex.EncodeToString(sum[:16])
+	of := c.identifier() + "\x00" + cfg.Identity
+	if cfg.ClientID != "" || cfg.Grant != Code { // several clients of one server have each its own
+		of += "\x00" + string(cfg.Grant) + "\x00" + cfg.ClientID
+	}
+	c.key = hashed(of)
 	return c, nil
+}
+
+// hashed returns 32 hexadecimal digits that stand for a text.
+func hashed(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:16])
 }
 
 // adopt makes a record the one in use.
@@ -179,6 +188,9 @@ func (c *Client) renewable(r *record) bool {
 	return c.cfg.Grant != Code || r.Token != nil && r.Token.Refresh != ""
 }
 
+// maxScopes bounds the scopes of a login, to which a server can add with each refusal.
+const maxScopes = 100
+
 // Refused is told of a response with the status 401 or 403 to a request with the value sent of the
 // Authorization header. It reports whether the request is to be sent again, with another one. An error
 // says what a person has to do; it is nil where the refusal has nothing to do with OAuth. The last
@@ -200,6 +212,9 @@ func (c *Client) Refused(ctx context.Context, sent string, status int, header ht
 	missing := []string(nil)
 	if scope {
 		missing = ch.scopes
+		if s.Token != nil && len(union(s.Token.Requested, missing)) > maxScopes {
+			return false, fmt.Errorf("it wants more and more scopes: %d are the most", maxScopes)
+		}
 		if s.Token != nil && covers(s.Token.Requested, missing) {
 			return false, fmt.Errorf("it wants the scopes %q, which it has been asked for: this identity may not have them", c.visible(joined(missing)))
 		}
@@ -270,15 +285,14 @@ func (c *Client) renew(ctx context.Context, used string, scopes []string) error 
 
 // replace gets another token than the one whose header is used, for a record that is locked.
 func (c *Client) replace(ctx context.Context, r *record, used string, scopes []string) (save bool, err error) {
-	if r.Token.header() != used {
-		if r.Token == nil {
-			return false, c.loginError("its login has ended", nil)
-		}
+	switch {
+	case r.Token != nil && r.Token.header() != used:
 		return false, nil
-	}
-	if c.cfg.Grant != Code {
+	case c.cfg.Grant != Code:
 		r.Token, err = c.machine(ctx, r, scopes)
 		return err == nil, err
+	case r.Token == nil:
+		return false, c.loginError("its login has ended", nil)
 	}
 	reg := c.registered(r)
 	next, err := c.grant(ctx, r.Token, reg, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {r.Token.Refresh}})
@@ -341,7 +355,17 @@ func (c *Client) machine(ctx context.Context, r *record, scopes []string) (*toke
 	if err != nil {
 		return nil, fmt.Errorf("%s gives no token: %w", a.Issuer, err)
 	}
+	t.Assertion = c.assertionHash()
+	r.keep(a.Issuer, reg)
 	return t, nil
+}
+
+// assertionHash stands for the Assertion of the config: a token for another one is another's.
+func (c *Client) assertionHash() string {
+	if c.cfg.Assertion == "" {
+		return ""
+	}
+	return hashed(c.cfg.Assertion)
 }
 
 func newToken(r *resource, a *authority, scopes []string) *token {

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -232,6 +233,57 @@ func TestMovedAuthority(t *testing.T) {
 	}
 	f.resource["authorization_servers"] = []string{next.URL}
 	wantError(t, c.Login(t.Context(), nil, agree(t)), "and the client id in the config is for")
+
+	f, next, store = newFake(t), newFake(t), newMemory()
+	machine := func(cfg *Config) { configured(cfg); cfg.Grant = ClientCredentials }
+	value, err := f.client(t, store, machine).Authorization(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.resource["authorization_servers"] = []string{next.URL}
+	_, err = f.client(t, store, machine).Refused(t.Context(), value, 401, refusal("Bearer"), false)
+	wantError(t, err, "and the client id in the config is for")
+	if len(next.forms) > 0 {
+		t.Errorf("another authorization server gets the secret: %v", next.forms)
+	}
+}
+
+// TestSeveralClients has clients of one server, of which none gets the token of another.
+func TestSeveralClients(t *testing.T) {
+	f, store := newFake(t), newMemory()
+	seen := map[string]bool{}
+	for _, own := range []Config{
+		{Grant: ClientCredentials, ClientID: "a"}, {Grant: ClientCredentials, ClientID: "b"},
+		{Grant: TokenExchange, ClientID: "a", Assertion: "ann"}, {Grant: TokenExchange, ClientID: "a", Assertion: "bob"},
+	} {
+		for range 2 { // the second time it is known
+			value, err := f.client(t, store, func(cfg *Config) {
+				cfg.Grant, cfg.ClientID, cfg.Assertion, cfg.ClientSecret = own.Grant, own.ClientID, own.Assertion, "s3cret"
+			}).Authorization(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen[value] = true
+		}
+	}
+	if len(seen) != 4 || len(f.forms) != 4 {
+		t.Errorf("%d tokens of %d requests", len(seen), len(f.forms))
+	}
+}
+
+// TestEcho has an authorization server that repeats what it is sent.
+func TestEcho(t *testing.T) {
+	f := newFake(t)
+	f.grant = func(form url.Values) (int, string) {
+		return 400, `{"error":"invalid_grant","error_description":"` + form.Encode() + `"}`
+	}
+	err := f.client(t, newMemory(), func(cfg *Config) { cfg.ClientID = "id" }).Login(t.Context(), nil, agree(t))
+	wantError(t, err, "gives no token: invalid_grant")
+	for _, name := range []string{"code", "code_verifier"} {
+		if value := f.forms[0].Get(name); value == "" || strings.Contains(err.Error(), value) {
+			t.Errorf("the error has the %s: %v", name, err)
+		}
+	}
 }
 
 func TestPaste(t *testing.T) {
@@ -301,7 +353,14 @@ func TestWithoutPerson(t *testing.T) {
 	}
 	f := newFake(t)
 	c := f.client(t, newMemory(), func(cfg *Config) { cfg.Grant, cfg.ClientID, cfg.Assertion = TokenExchange, "id", "subject" })
-	if _, err := c.Authorization(t.Context()); err != nil || f.forms[0].Get("subject_token") != "subject" {
+	value, err := c.Authorization(t.Context())
+	if err != nil || f.forms[0].Get("subject_token") != "subject" {
 		t.Errorf("token exchange: %v, %v", f.forms, err)
 	}
+	many := `Bearer error="insufficient_scope" scope="`
+	for n := range maxScopes + 1 {
+		many += strconv.Itoa(n) + " "
+	}
+	_, err = c.Refused(t.Context(), value, 403, refusal(many+`"`), false)
+	wantError(t, err, "more and more scopes")
 }

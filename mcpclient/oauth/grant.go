@@ -20,6 +20,8 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
 )
 
 // answer is what a token endpoint answers (RFC 6749, section 5.1).
@@ -45,14 +47,19 @@ func (e *grantError) Error() string {
 	return e.Code + " (" + e.Text + ")"
 }
 
-// explain returns the refusal that an error has in its body, without secrets.
-func (c *Client) explain(err error) error {
+// explain returns the refusal that an error has in its body, without secrets: those of the Client, and the
+// values in what was sent.
+func (c *Client) explain(err error, sent ...string) error {
 	var status *statusError
 	refusal := &grantError{}
 	if !errors.As(err, &status) || json.Unmarshal(status.body, refusal) != nil || refusal.Code == "" {
 		return err
 	}
-	refusal.Code, refusal.Text = c.visible(refusal.Code), c.visible(refusal.Text)
+	var secrets bridge.Secrets
+	for _, value := range sent {
+		secrets.Add(value)
+	}
+	refusal.Code, refusal.Text = c.visible(secrets.Hide(refusal.Code)), c.visible(secrets.Hide(refusal.Text))
 	return refusal
 }
 
@@ -145,7 +152,12 @@ func (c *Client) post(ctx context.Context, endpoint, issuer string, reg registra
 	default:
 		form.Set("client_id", reg.ID)
 	}
-	return c.explain(c.fetch.post(ctx, u, "application/x-www-form-urlencoded", header, []byte(form.Encode()), document))
+	err = c.fetch.post(ctx, u, "application/x-www-form-urlencoded", header, []byte(form.Encode()), document)
+	sent := []string{reg.Secret}
+	for _, name := range []string{"code", "code_verifier", "refresh_token", "client_assertion", "assertion", "subject_token", "token"} {
+		sent = append(sent, form.Get(name))
+	}
+	return c.explain(err, sent...)
 }
 
 // assertion returns a JWT with which the client authenticates (RFC 7523).

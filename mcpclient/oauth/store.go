@@ -40,7 +40,8 @@ type token struct {
 	Renew     time.Time `json:"renew,omitzero"`      // from when on it is renewed
 	Requested []string  `json:"requested,omitempty"` // scopes
 	Granted   []string  `json:"granted,omitempty"`
-	Subject   string    `json:"subject,omitempty"` // who has logged in, if the authorization server says so
+	Subject   string    `json:"subject,omitempty"`   // who has logged in, if the authorization server says so
+	Assertion string    `json:"assertion,omitempty"` // hash of the one for which it was given
 
 	TokenEndpoint      string   `json:"tokenEndpoint"`
 	RevocationEndpoint string   `json:"revocationEndpoint,omitempty"`
@@ -64,6 +65,9 @@ func (c *Client) load() (*record, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the stored credentials cannot be read: %w", err)
+	}
+	if r.Token != nil && r.Token.Assertion != c.assertionHash() {
+		r.Token = nil
 	}
 	return r, nil
 }
