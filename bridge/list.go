@@ -71,15 +71,31 @@ type Item struct {
 }
 
 // NewItem parses an item of a list result. It fails when the definition is not an object with the
-// kind's key.
+// kind's key, or has a member that some readers take for another one.
 func NewItem(kind ListKind, raw []byte) (Item, error) {
 	key, ok := wire.Text(wire.Lookup(raw, kinds[kind].key))
 	if !ok {
 		return Item{}, fmt.Errorf("an item of %s has no %q: %.80s", kind.Method(), kinds[kind].key, raw)
 	}
+	for name := range wire.Members(raw) {
+		if known := variantOf(name); known != "" {
+			return Item{Key: key}, fmt.Errorf("%s %.100s: its key %.40q is a variant of %q", kinds[kind].noun, key, name, known)
+		}
+	}
 	return Item{Key: key, Raw: raw, Repeatable: string(wire.Lookup(raw, "annotations", "readOnlyHint")) == "true" ||
 		string(wire.Lookup(raw, "annotations", "idempotentHint")) == "true",
 		ParamHeaders: bytes.Contains(raw, []byte(`"x-mcp-header"`))}, nil
+}
+
+// variantOf returns the member of a definition that a name spells in another letter case, for which a client
+// takes it that was written with encoding/json; "" without one.
+func variantOf(name string) string {
+	for _, known := range [...]string{"name", "uri", "uriTemplate", "title", "description", "inputSchema", "outputSchema", "annotations", "arguments"} {
+		if name != known && strings.EqualFold(name, known) {
+			return known
+		}
+	}
+	return ""
 }
 
 // equal reports whether two items are the same in every field.

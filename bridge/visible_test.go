@@ -83,3 +83,15 @@ func TestVisibleNames(t *testing.T) {
 		t.Errorf("a resource: %s, %q, %v", own.Raw, hidden, err)
 	}
 }
+
+// A definition with a member that only some readers take for another one is refused.
+func TestVariants(t *testing.T) {
+	for _, raw := range []string{`{"name":"a","Name":"b__c"}`, `{"name":"a","DE\u017fCRIPTION":"x"}`, `{"name":"a","inputschema":{}}`} {
+		if it, err := NewItem(Tools, []byte(raw)); err == nil || it.Key != "a" || !strings.Contains(err.Error(), "is a variant of") {
+			t.Errorf("%s: %+v, %v", raw, it, err)
+		}
+	}
+	if _, err := NewItem(Tools, []byte(`{"name":"a","names":1,"Custom":2}`)); err != nil {
+		t.Error(err)
+	}
+}
