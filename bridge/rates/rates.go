@@ -90,9 +90,13 @@ func (b *Buckets) use(of key, rates []Rate) (all []*bucket, begun time.Time) {
 	return all, b.begun
 }
 
+// longest bounds times, so that sums of them do not overflow.
+const longest = 100 * 365 * 24 * time.Hour
+
 func newBucket(r Rate) *bucket {
 	every := r.Per / time.Duration(r.Calls)
-	return &bucket{every: every, ahead: every * time.Duration(cmp.Or(r.Burst, r.Calls)-1)}
+	ahead := float64(every) * float64(cmp.Or(r.Burst, r.Calls)-1)
+	return &bucket{every: every, ahead: time.Duration(min(ahead, float64(longest)))}
 }
 
 // clear removes the buckets that nobody uses and that are full. b.mu is held.

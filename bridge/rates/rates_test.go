@@ -47,7 +47,7 @@ func TestRates(t *testing.T) {
 		var buckets rates.Buckets
 		source := buckets.Wrap(sourcetest.NewFake(), rates.Rates{
 			Common:   []rates.Rate{{Match: "*", Calls: 60, Per: time.Minute, Burst: 3}, {Match: "ec*", Calls: 2, Per: time.Hour}},
-			Profiles: map[string][]rates.Rate{"free": nil, "slow": {{Match: "*", Calls: 1, Per: 24 * time.Hour}}},
+			Profiles: map[string][]rates.Rate{"free": nil, "slow": {{Match: "*", Calls: 1, Per: 24 * time.Hour}}, "wide": {{Match: "*", Calls: 1, Per: 24 * time.Hour, Burst: 1e6}}},
 		})
 		ann, bob := open(t, source, named("ann", "")), open(t, source, named("bob", "other"))
 		expect := func(s bridge.Session, tool, want string) {
@@ -73,6 +73,7 @@ func TestRates(t *testing.T) {
 		time.Sleep(time.Hour)
 		expect(ann, "echo", "")
 		expect(ann, "echo", "")
+		expect(open(t, source, named("ann", "wide")), "echo", "") // a million days do not overflow
 		slow, free := open(t, source, named("ann", "slow")), open(t, source, named("ann", "free"))
 		expect(slow, "echo", "")
 		expect(slow, "echo", "too many calls of tool echo (*): at most 1 per day; try again in 24 h")
