@@ -88,7 +88,7 @@ func (c *Config) readTLS(d *decoder, n node) {
 	d.object(n, keySet{
 		"ca":       {take: into(&c.CA, readPath)},
 		"cert":     {take: into(&c.TLS.Cert, readPath)},
-		"key":      {take: into(&c.TLS.Key, readPath)},
+		"key":      {take: into(&c.TLS.Key, readSecretPath)},
 		"clientCA": {take: into(&c.TLS.ClientCA, readPath)},
 	})
 	if t := c.TLS; (t.Cert == "") != (t.Key == "") || t.ClientCA != "" && t.Cert == "" {

@@ -37,11 +37,11 @@ func (o *OAuth) keys() keySet {
 		"issuer":         {take: into(&o.Issuer, readBaseURL)},
 		"clientId":       {take: into(&o.ClientID, readText)},
 		"clientSecret":   {take: into(&o.ClientSecret, readKey)},
-		"privateKey":     {take: into(&o.PrivateKey, readText)},
+		"privateKey":     {take: into(&o.PrivateKey, readKey)},
 		"clientMetadata": {take: into(&o.ClientMetadata, readBaseURL)},
 		"scopes":         {take: into(&o.Scopes, readScopes)},
 		"callbackPort":   {take: into(&o.CallbackPort, readPort)},
-		"assertion":      {take: into(&o.Assertion, readText)},
+		"assertion":      {take: into(&o.Assertion, readKey)},
 
 		"scope":         {take: into(&o.Scopes, readScopes), same: "scopes"},
 		"client_id":     {take: into(&o.ClientID, readText), same: "clientId"},

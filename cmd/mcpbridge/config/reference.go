@@ -125,8 +125,8 @@ func (d *decoder) secretFile(n node, what string) (string, bool) {
 		d.lacks(n, "${file:%s}: %s: %v", hint.Shorten(what), path, err)
 		return "", false
 	}
-	if mode(path)&othersRead != 0 && !strings.HasPrefix(path, "/run/secrets/") { // a container's own
-		d.warnf(n, "every user of this computer can read this secret: chmod 600 %s", path)
+	if !strings.HasPrefix(path, "/run/secrets/") { // a container's own
+		d.guardSecret(n, path)
 	}
 	return withoutEnd(text), true
 }

@@ -106,3 +106,19 @@ func readKey(d *decoder, n node) (string, bool) {
 	d.secret(n, true)
 	return readText(d, n)
 }
+
+// readSecretPath is readPath for a file with a secret.
+func readSecretPath(d *decoder, n node) (string, bool) {
+	path, ok := readPath(d, n)
+	if ok {
+		d.guardSecret(n, path)
+	}
+	return path, ok
+}
+
+// guardSecret warns of a file with a secret that every user can read.
+func (d *decoder) guardSecret(n node, path string) {
+	if mode(path)&othersRead != 0 {
+		d.warnf(n, "every user of this computer can read this secret: chmod 600 %s", path)
+	}
+}
