@@ -28,6 +28,7 @@ type Book struct {
 type Pin struct {
 	Accepted *Definition `json:"accepted,omitempty"` // nil if it is new
 	Held     *Definition `json:"held,omitempty"`     // a newer one that is held back; nil without one
+	Shown    bool        `json:"shown,omitzero"`     // Held has been shown to a person
 }
 
 // A Definition is one that a server has listed.
@@ -99,28 +100,51 @@ func (b *Book) Held() (all []Change) {
 	return all
 }
 
-// Accept accepts what is held back under a name, or all if that is "", and returns it.
-func (b *Book) Accept(name string) (accepted []Change) {
+// show notes that what is held back under a name, or all if that is "", has been shown, and returns it.
+func (b *Book) show(name string) (shown []Change) {
 	for _, c := range b.Held() {
 		if name == "" || name == c.Name {
-			accepted = append(accepted, c)
-			(*b.kind(c.Kind))[c.Name] = &Pin{Accepted: c.Pin.Held}
+			shown = append(shown, c)
+			(*b.kind(c.Kind))[c.Name] = &Pin{c.Accepted, c.Pin.Held, true}
 		}
 	}
-	return accepted
+	return shown
 }
 
-// Accept is Book.Accept of the text of a store, for [Store.Update].
-func Accept(text []byte, name string) (after []byte, accepted []Change, err error) {
+// Show returns what is held back in the text of a store, for someone to look at who then may accept it. It
+// is for [Store.Update].
+func Show(text []byte) (after []byte, held []Change, err error) {
 	b, err := Parse(text)
 	if err != nil {
 		return nil, nil, err
 	}
-	if accepted = b.Accept(name); len(accepted) == 0 {
-		return text, nil, nil
+	if held = b.show(""); !slices.ContainsFunc(held, func(c Change) bool { return !c.Shown }) {
+		return text, held, nil
 	}
 	after, err = b.text()
-	return after, accepted, err
+	return after, held, err
+}
+
+// Accept accepts what is held back under a name, or all if that is "", for [Store.Update]. What has not been
+// shown as it is now is not accepted but returned as unseen: the caller shows it.
+func Accept(text []byte, name string) (after []byte, accepted, unseen []Change, err error) {
+	b, err := Parse(text)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	for _, c := range b.show(name) {
+		if !c.Shown {
+			unseen = append(unseen, c)
+			continue
+		}
+		accepted = append(accepted, c)
+		(*b.kind(c.Kind))[c.Name] = &Pin{Accepted: c.Pin.Held}
+	}
+	if accepted == nil && unseen == nil {
+		return text, nil, nil, nil
+	}
+	after, err = b.text()
+	return after, accepted, unseen, err
 }
 
 // note takes a list into the book: the first one of a kind is accepted, of another one what is new or has
@@ -153,7 +177,7 @@ func (b *Book) note(kind bridge.ListKind, l *bridge.List, complete bool) (change
 			(*pins)[it.Key], changed = &Pin{Held: keep(sum, it.Raw)}, true
 		case p.Accepted != nil && p.Accepted.Digest == sum, p.Held != nil && p.Held.Digest == sum:
 		default:
-			(*pins)[it.Key], changed = &Pin{p.Accepted, keep(sum, it.Raw)}, true
+			(*pins)[it.Key], changed = &Pin{Accepted: p.Accepted, Held: keep(sum, it.Raw)}, true
 		}
 	}
 	return changed || first

@@ -19,6 +19,8 @@
 // order of members and how a text is escaped do not. Resources are not held back: a list of data changes
 // in ordinary use.
 //
+// A definition is accepted only as it was shown: [Accept] refuses one that has changed since [Show].
+//
 // The first list of a kind is accepted as it is, except that a list without tools may be that of a server
 // which waits for a login. A server that shows its callers different lists has one Book for all.
 //

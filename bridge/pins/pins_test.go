@@ -96,7 +96,9 @@ func (s *store) Update(change func([]byte) ([]byte, error)) error {
 func (s *store) accept(t *testing.T, name string) (accepted []pins.Change) {
 	t.Helper()
 	err := s.Update(func(text []byte) (after []byte, err error) {
-		after, accepted, err = pins.Accept(text, name)
+		if text, _, err = pins.Show(text); err == nil {
+			after, accepted, _, err = pins.Accept(text, name)
+		}
 		return after, err
 	})
 	if err != nil {
@@ -196,6 +198,56 @@ func TestHeldBack(t *testing.T) {
 	if got := call(s, wire.MethodToolsCall, "a"); !strings.HasPrefix(got, "denied: ") {
 		t.Error(got)
 	}
+}
+
+// What is accepted is what was shown, also if the server changes it in between.
+func TestAcceptShown(t *testing.T) {
+	src, kept := &server{}, &store{}
+	src.set(bridge.Tools, tool("a", "adds"), tool("b", "begins"))
+	s := open(t, wrap(src, kept), nil)
+	list(t, s, bridge.Tools)
+	defined := func(tools ...string) {
+		src.set(bridge.Tools, tools...)
+		list(t, s, bridge.Tools)
+	}
+	accept := func(show bool, name, wantAccepted, wantUnseen string) {
+		t.Helper()
+		err := kept.Update(func(text []byte) (after []byte, err error) {
+			if show {
+				text, _, err = pins.Show(text)
+			}
+			after, accepted, unseen, err2 := pins.Accept(text, name)
+			if got := names(accepted); got != wantAccepted {
+				t.Errorf("%s are accepted, not %s", got, wantAccepted)
+			}
+			if got := names(unseen); got != wantUnseen {
+				t.Errorf("%s are unseen, not %s", got, wantUnseen)
+			}
+			return after, errors.Join(err, err2)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	defined(tool("a", "adds more"), tool("b", "begins anew"))
+	accept(true, "b", "[b]", "[]")
+	defined(tool("a", "poison"), tool("b", "begins anew"), tool("c", "new"))
+	accept(false, "a", "[]", "[a]")
+	accept(false, "", "[a]", "[c]")
+	accept(false, "", "[c]", "[]")
+	accept(false, "", "[]", "[]")
+	defined(tool("a", "x"), tool("b", "y"))
+	accept(true, "none", "[]", "[]")
+	defined(tool("a", "another"), tool("b", "begins anew"))
+	accept(false, "", "[b]", "[a]")
+}
+
+func names(changes []pins.Change) string {
+	all := []string{}
+	for _, c := range changes {
+		all = append(all, c.Name)
+	}
+	return fmt.Sprint(all)
 }
 
 // What says the same is the same, and what differs anywhere is not.

@@ -29,6 +29,7 @@ func fakeServer() {
 	flag.BoolVar(&f.roots, "roots", false, "ask the client for its roots before the tools are listed")
 	flag.BoolVar(&f.library, "library", false, "have prompts and resources")
 	readOnly := flag.Bool("read-only", false, "mark the tools as read-only")
+	member := flag.String("member", "", "a member of each tool's definition, with a comma behind it")
 	schema := flag.String("schema", `{"type":"object"}`, "the input schema of its tools")
 	say := flag.String("say", "", "write this to standard error first")
 	crash := flag.String("crash", "", "write this to standard error and exit with 1")
@@ -50,7 +51,7 @@ func fakeServer() {
 		if *readOnly {
 			annotations = `"annotations":{"readOnlyHint":true},`
 		}
-		definitions = append(definitions, fmt.Sprintf(`{%s"description":%s,"inputSchema":%s,"name":%s}`, annotations, wire.AppendString(nil, "Does "+strings.Map(printable, name)+"."), *schema, wire.AppendString(nil, name)))
+		definitions = append(definitions, fmt.Sprintf(`{%s"description":%s,"inputSchema":%s,"name":%s}`, *member+annotations, wire.AppendString(nil, "Does "+strings.Map(printable, name)+"."), *schema, wire.AppendString(nil, name)))
 	}
 	s.Tools, s.Before, s.Take = strings.Join(definitions, ","), f.before, f.take
 	open(*tell, os.O_WRONLY)

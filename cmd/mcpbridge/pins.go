@@ -71,8 +71,9 @@ func heldBacks(changes []pins.Change) []heldBack {
 	return all
 }
 
-// pinnedServers returns the servers of a config with "pin", or the one with a name.
-func pinnedServers(cfg *config.Config, name string) (all []pinnedServer, err error) {
+// pinnedServers returns the servers of a config with "pin", or the one with a name. What is held back counts
+// as shown if show is true.
+func pinnedServers(cfg *config.Config, name string, show bool) (all []pinnedServer, err error) {
 	var names []string
 	for _, server := range cfg.Servers {
 		names = append(names, server.Name)
@@ -86,15 +87,8 @@ func pinnedServers(cfg *config.Config, name string) (all []pinnedServer, err err
 		if p.store, err = pinStore(cfg.Path, server.Name); err != nil {
 			return nil, err
 		}
-		text, err := p.store.Read()
-		if err == nil {
-			p.book, err = pins.Parse(text)
-		}
-		if err != nil {
+		if err := p.read(show); err != nil {
 			p.Fault = err.Error()
-		} else {
-			p.Held = heldBacks(p.book.Held())
-			p.Tools, p.Prompts = accepted(p.book.Tools), accepted(p.book.Prompts)
 		}
 		all = append(all, p)
 	}
@@ -102,6 +96,30 @@ func pinnedServers(cfg *config.Config, name string) (all []pinnedServer, err err
 		return nil, usagef("pins: %s has no enabled server %s%s", cfg.Path, hint.Quote(name), hint.DidYouMean(name, names))
 	}
 	return all, nil
+}
+
+// read reads what is known of the server. What is held back counts as shown if show is true.
+func (s *pinnedServer) read(show bool) error {
+	var text []byte
+	var err error
+	if show {
+		err = s.store.Update(func(before []byte) (after []byte, err error) {
+			after, _, err = pins.Show(before)
+			text = after
+			return after, err
+		})
+	} else {
+		text, err = s.store.Read()
+	}
+	if err != nil {
+		return err
+	}
+	if s.book, err = pins.Parse(text); err != nil {
+		return err
+	}
+	s.Held = heldBacks(s.book.Held())
+	s.Tools, s.Prompts = accepted(s.book.Tools), accepted(s.book.Prompts)
+	return nil
 }
 
 func accepted(all map[string]*pins.Pin) (n int) {
@@ -124,7 +142,7 @@ func runPins(_ context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	servers, err := pinnedServers(cfg, strings.Join(words, ""))
+	servers, err := pinnedServers(cfg, strings.Join(words, ""), true)
 	switch {
 	case err != nil:
 		return err
@@ -191,10 +209,10 @@ func (h *heldBack) print(w io.Writer) {
 		paint = screen.Paint
 		w, _ = output.File(w) // what is written is clean
 	}
-	for line := range strings.Lines(text) {
+	for n, line := range slices.Collect(strings.Lines(text)) {
 		line = terminal.Clean(strings.TrimRight(line, "\n"))
-		if strings.HasPrefix(line, "---") || strings.HasPrefix(line, "+++") || strings.HasPrefix(line, "@@") {
-			continue // there is one difference, of what stands above
+		if n < 2 || strings.HasPrefix(line, "@@") {
+			continue // the names of two files, of which there are none, and places in them
 		}
 		front, parts := line[:min(1, len(line))], []string{line[min(1, len(line)):]}
 		if columns > 20 {
@@ -214,7 +232,8 @@ func (h *heldBack) print(w io.Writer) {
 }
 
 const acceptAbout = `Accepts what a server defines now: one tool or prompt, by the server's own name of
-it, or all that is held back. What runs shows it at once.`
+it, or all that is held back. What runs shows it at once. A definition that you have not
+been shown as it is now is shown, and not accepted: the same command accepts it then.`
 
 func runPinsAccept(ctx context.Context, args []string, std streams) error {
 	f := newFlags("pins accept", "pins accept SERVER [TOOL] [flags]", acceptAbout, std)
@@ -223,39 +242,54 @@ func runPinsAccept(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	servers, err := pinnedServers(cfg, words[0])
+	servers, err := pinnedServers(cfg, words[0], false)
 	if err != nil {
 		return err
 	}
 	s, name := servers[0], strings.Join(words[1:], "")
-	var changes []pins.Change
+	var changes, unseen []pins.Change
 	if s.Fault != "" && name == "" {
 		err = forgetPins(cfg.Path, s.Name)
 	} else {
 		err = s.store.Update(func(text []byte) (after []byte, err error) {
-			after, changes, err = pins.Accept(text, name)
+			after, changes, unseen, err = pins.Accept(text, name)
 			return after, err
 		})
 	}
 	if err != nil {
 		return &exitError{exitFailed, fmt.Sprintf("pins accept: %s: %v", s.Name, err)}
 	}
-	if name != "" && len(changes) == 0 {
+	if name != "" && len(changes)+len(unseen) == 0 {
 		var names []string
 		for _, h := range s.Held {
 			names = append(names, h.Name)
 		}
 		return usagef("pins accept: no %s of %s is held back%s", hint.Quote(name), s.Name, hint.DidYouMean(name, names))
 	}
-	f.tellReload(ctx, cfg)
-	if *asJSON {
-		return printJSON(std.out, heldBacks(changes))
+	if len(changes) > 0 || s.Fault != "" {
+		f.tellReload(ctx, cfg)
 	}
-	for _, h := range heldBacks(changes) {
-		output.Item(std.out, "", "accepted "+h.Kind+" "+terminal.Inline(h.Name))
+	if err := s.printAccepted(std.out, heldBacks(changes), *asJSON); err != nil || len(unseen) == 0 {
+		return err
 	}
-	if len(changes) == 0 {
-		output.Item(std.out, "", map[bool]string{true: "what " + s.Name + " lists next is accepted", false: "nothing of " + s.Name + " is held back"}[s.Fault != ""])
+	for _, h := range heldBacks(unseen) {
+		h.print(std.err)
+	}
+	return &exitError{exitFailed, fmt.Sprintf("pins accept: %s of %s above had not been shown as it is now, and is not accepted yet: the same command accepts it", plural(len(unseen), "definition"), s.Name)}
+}
+
+// printAccepted prints what has been accepted.
+func (s *pinnedServer) printAccepted(w io.Writer, all []heldBack, asJSON bool) error {
+	switch {
+	case asJSON:
+		return printJSON(w, all)
+	case s.Fault != "":
+		output.Item(w, "", "what "+s.Name+" lists next is accepted")
+	case len(s.Held) == 0:
+		output.Item(w, "", "nothing of "+s.Name+" is held back")
+	}
+	for _, h := range all {
+		output.Item(w, "", "accepted "+h.Kind+" "+terminal.Inline(h.Name))
 	}
 	return nil
 }
