@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -77,9 +79,10 @@ func (l *link) logIn(ctx context.Context, req *bridge.Request, owner *session, f
 	}
 	ctx, cancel := context.WithTimeout(ctx, loginTime)
 	defer cancel()
+	id, shown := rand.Text(), false
 	err := l.cfg.Auth.Ask(ctx, owner.caller.Principal, cause.error, func(address string) error {
 		params := []byte(`{"mode":"url"}`)
-		for key, value := range map[string]string{"elicitationId": rand.Text(), "url": address, "message": "Log in to " + l.cfg.Name} {
+		for key, value := range map[string]string{"elicitationId": id, "url": address, "message": "Log in to " + l.cfg.Name} {
 			params = wire.SetMember(params, key, wire.AppendString(nil, value))
 		}
 		result, err := l.cfg.callAsker(ctx, ask, wire.MethodElicit, params)
@@ -89,12 +92,23 @@ func (l *link) logIn(ctx context.Context, req *bridge.Request, owner *session, f
 		if action, _ := wire.Text(wire.Lookup(result, "action")); action != "accept" {
 			return errors.New("declined")
 		}
+		shown = true
 		return nil
 	})
-	if err == nil {
-		l.retryNow(ctx)
+	if err != nil {
+		return false
 	}
-	return err == nil
+	if shown && !owner.caller.Modern { // whose era has no such notification
+		notify := owner.caller.Notify
+		if req.Back != nil {
+			notify = req.Back.Notify
+		}
+		if notify != nil {
+			notify(string(mcp.MethodNotificationElicitationComplete), wire.SetMember([]byte("{}"), "elicitationId", wire.AppendString(nil, id)))
+		}
+	}
+	l.retryNow(ctx)
+	return true
 }
 
 // refusal returns the error of Auth for which a request has failed, or its link; nil if it is another. It

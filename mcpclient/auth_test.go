@@ -104,13 +104,19 @@ func TestAsk(t *testing.T) {
 	defer server.Close()
 	client := mcpclient.New(mcpclient.Config{Name: "up", URL: server.URL + "/mcp", Auth: auth, RetryMin: time.Hour, RetryMax: time.Hour, Sharing: mcpclient.Shared})
 	defer client.Close()
-	action := "accept"
+	action, asked, told := "accept", "", ""
 	open := func(name, capabilities string) func() *toolformat.Error {
 		session, err := client.Open(t.Context(), &bridge.Caller{ID: name, Principal: bridge.Principal{Name: name}, Capabilities: []byte(capabilities),
+			Notify: func(method string, params []byte) {
+				if method == "notifications/elicitation/complete" {
+					told, _ = wire.Text(wire.Lookup(params, "elicitationId"))
+				}
+			},
 			Ask: func(_ context.Context, method string, params []byte) ([]byte, *toolformat.Error) {
 				if address, _ := wire.Text(wire.Lookup(params, "url")); method != wire.MethodElicit || address != "https://auth.example/login?x=1" {
 					t.Errorf("asked %s %s", method, params)
 				}
+				asked, _ = wire.Text(wire.Lookup(params, "elicitationId"))
 				return []byte(`{"action":"` + action + `"}`), nil
 			}})
 		if err != nil {
@@ -134,12 +140,15 @@ func TestAsk(t *testing.T) {
 	}
 	call := open("ana", url)
 	action = "decline"
-	if err := call(); err == nil {
-		t.Error("called without a login")
+	if err := call(); err == nil || told != "" {
+		t.Errorf("called without a login, and told that %q is complete", told)
 	}
 	action = "accept"
 	if err := call(); err != nil {
 		t.Errorf("of a server that is down: %v", err)
+	}
+	if asked == "" || told != asked {
+		t.Errorf("told that %q is complete, not %q", told, asked)
 	}
 	auth.change()
 	if err := call(); err != nil {
