@@ -98,6 +98,41 @@ func TestOneRenewal(t *testing.T) {
 	}
 }
 
+// TestLostRegistration logs in again where the authorization server has forgotten the client, or has not.
+func TestLostRegistration(t *testing.T) {
+	for answer, want := range map[string]int{"invalid_client": 2, "invalid_grant": 1} {
+		f, store := newFake(t), newMemory()
+		if err := f.client(t, store).Login(t.Context(), nil, agree(t)); err != nil {
+			t.Fatal(err)
+		}
+		f.grant = func(form url.Values) (int, string) {
+			switch {
+			case form.Get("code") == "c0de":
+				return 200, `{"access_token":"another","token_type":"Bearer"}`
+			case form.Get("grant_type") == "authorization_code":
+				return 401, `{"error":"` + answer + `"}`
+			}
+			return 400, `{"error":"invalid_grant"}`
+		}
+		c := f.client(t, store)
+		if _, err := c.Refused(t.Context(), "Bearer access-1", 401, refusal("Bearer"), false); err == nil {
+			t.Error("the login has not ended")
+		}
+		if err := c.Login(t.Context(), nil, agree(t)); err != nil {
+			t.Fatal(err)
+		}
+		got := 0
+		for _, r := range f.requests {
+			if r == "POST /register" {
+				got++
+			}
+		}
+		if got != want {
+			t.Errorf("%s: registered %d times, want %d", answer, got, want)
+		}
+	}
+}
+
 func TestRenewalFails(t *testing.T) {
 	f, store := newFake(t), newMemory()
 	c := f.client(t, store)
