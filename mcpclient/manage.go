@@ -53,8 +53,8 @@ var (
 	errRestarted = errors.New("it was restarted")
 )
 
-// Restart ends the connections of all links, with their processes, and makes new ones at once. It also
-// ends Stop.
+// Restart ends the connections of all links, with their processes, and makes new ones at once, for which
+// it waits 10 s at most. It also ends Stop.
 func (c *Client) Restart() {
 	c.mu.Lock()
 	if c.resumed != nil {
@@ -62,8 +62,54 @@ func (c *Client) Restart() {
 		c.resumed = nil
 	}
 	c.mu.Unlock()
-	for _, l := range c.allLinks() {
-		l.interrupt(errRestarted)
+	var left []<-chan struct{}
+	links := c.allLinks()
+	for _, l := range links {
+		left = append(left, l.restart())
+	}
+	late := time.After(restartTime)
+	for i, l := range links {
+		l.awaitSettled(left[i], late)
+	}
+}
+
+// restartTime bounds how long Restart waits for connections.
+const restartTime = 10 * time.Second
+
+// restart ends the connection of the link, or its wait for the next attempt. The channel is closed when the
+// link has left the state that it was in; nil means that it need not.
+func (l *link) restart() (left <-chan struct{}) {
+	l.mu.Lock()
+	if l.state != Connecting && l.state != Idle {
+		left = l.changed
+	}
+	l.mu.Unlock()
+	l.interrupt(errRestarted)
+	return left
+}
+
+// awaitSettled waits until the link has left a state and is connected, or has failed to, or it is too late.
+func (l *link) awaitSettled(left <-chan struct{}, late <-chan time.Time) {
+	if l.cfg.Fault != nil || l.cfg.Once { // they do not connect again
+		return
+	}
+	for next := left; ; {
+		if next != nil {
+			select {
+			case <-next:
+			case <-late:
+				return
+			case <-l.ctx.Done():
+				return
+			}
+		}
+		l.mu.Lock()
+		state := l.state
+		next = l.changed
+		l.mu.Unlock()
+		if state != Connecting {
+			return
+		}
 	}
 }
 
