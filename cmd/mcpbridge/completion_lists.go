@@ -117,6 +117,9 @@ func daemonLists(ctx context.Context, configFile string) (l lists, err error) {
 	if err != nil {
 		return l, err
 	}
+	if place.Clear() { // else systemd may start it
+		return l, daemon.ErrNone
+	}
 	hello := daemon.NewHello()
 	hello.Version, _ = build()
 	conn, err := daemon.Dial(ctx, place, hello)

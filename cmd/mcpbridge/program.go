@@ -227,9 +227,23 @@ func (f *sourceFlags) parseOwn(args []string) error {
 	}
 	err := f.Parse(args)
 	if err != nil && !errors.Is(err, pflag.ErrHelp) {
-		return usagef("%s: %v (see mcpbridge %s --help)", f.Name(), err, f.Name())
+		return usagef("%s: %v (see mcpbridge %s --help)", f.Name(), plainly(err), f.Name())
 	}
 	return err
+}
+
+// plainly returns an error of pflag, without that of the function which has parsed a value.
+func plainly(err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	flag := invalid.GetFlag()
+	expected := map[string]string{"int": "a whole number", "duration": "a time such as 90s or 2m", "bool": "true or false"}[flag.Value.Type()]
+	if expected == "" {
+		return fmt.Errorf("--%s: %w", flag.Name, invalid.Unwrap())
+	}
+	return fmt.Errorf("--%s: expected %s, not %s", flag.Name, expected, hint.Quote(invalid.GetValue()))
 }
 
 // parse parses the arguments, loads the config that they name, and returns it with the words before

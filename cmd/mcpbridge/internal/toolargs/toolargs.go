@@ -31,7 +31,7 @@ func New(schema json.RawMessage, taken func(name string) bool) *Flags {
 	f.set.Usage = func() {}
 	for i := range f.properties {
 		p := &f.properties[i]
-		if p.Name == "" || strings.ContainsAny(p.Name, "= \t\n") || strings.HasPrefix(p.Name, "-") {
+		if p.Name == "" || strings.ContainsAny(p.Name, "=\t\n\r") || strings.HasPrefix(p.Name, "-") {
 			continue // only --args can set it
 		}
 		if !taken(p.Name) {
@@ -175,7 +175,7 @@ type Word struct{ Text, About string }
 func (f *Flags) Complete(flag string) (words []Word) {
 	if flag == "" {
 		f.set.VisitAll(func(flag *pflag.Flag) {
-			if !flag.Hidden {
+			if !flag.Hidden && !strings.Contains(flag.Name, " ") { // which a shell would take for two words
 				words = append(words, Word{"--" + flag.Name, flag.Value.(*value).About})
 			}
 		})

@@ -76,6 +76,12 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", line, err, want)
 		}
 	}
+	f := New(json.RawMessage(schema), taken) // a shell's word may have spaces
+	if err := f.Parse([]string{"--with space=a b"}, nil); err != nil {
+		t.Error(err)
+	} else if got, err := f.Arguments(json.RawMessage("{}")); string(got) != `{"with space":"a b"}` || err != nil {
+		t.Errorf("%s, %v", got, err)
+	}
 	if err := New(nil, taken).Parse([]string{"--a"}, nil); err == nil || !strings.Contains(err.Error(), "has no arguments") {
 		t.Errorf("got %v", err)
 	}
@@ -89,7 +95,7 @@ func TestUsage(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, got)
 		}
 	}
-	for _, bad := range []string{"--json", "--arg.limit", "with space"} {
+	for _, bad := range []string{"--json", "--arg.limit"} {
 		if strings.Contains(got, bad) {
 			t.Errorf("%q is in\n%s", bad, got)
 		}
