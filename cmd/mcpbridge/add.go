@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -35,6 +37,7 @@ type addFlags struct {
 	values          []string
 	transport       string
 	force, asJSON   bool
+	keychain        *bool
 }
 
 func runAdd(ctx context.Context, args []string, std streams) error {
@@ -45,6 +48,7 @@ func runAdd(ctx context.Context, args []string, std streams) error {
 	f.StringVar(&f.transport, "transport", "", "`KIND` of the URL: http (the default, with sse where that is refused), sse or ws")
 	f.StringVar(&f.from, "from", "", "read the server from a server.json `FILE` of the MCP Registry (- is standard input)")
 	f.StringArrayVar(&f.values, "value", nil, "a value that the server.json asks for, as `NAME=VALUE`; may be repeated")
+	f.keychain = f.keychainFlag()
 	f.onceFlag()
 	f.BoolVar(&f.force, "force", false, "replace a server of that name")
 	f.BoolVar(&f.asJSON, "json", false, "print what was found and written as JSON")
@@ -128,7 +132,8 @@ type addition struct {
 	server  *clients.Server
 	entry   json.RawMessage
 	asked   []clients.Variable // secrets that a server.json has asked for
-	vars    []clients.Variable // all secrets, which belong into the env file
+	vars    []clients.Variable // all secrets, which belong into the env file, or are to be sealed
+	sealed  string             // where they are sealed; "" for the env file
 	session bool               // its clients do not share it
 	notes   []string           // what was written and why
 	checked checkedServer
@@ -162,7 +167,7 @@ func (a *addition) run(ctx context.Context) error {
 	if err := a.write(); err != nil {
 		return err
 	}
-	if len(a.vars) > 0 {
+	if len(a.vars) > 0 && !*a.flags.keychain {
 		if warning := exposed(ctx, besideConfig(a.path)); warning != "" {
 			a.note("%s", warning)
 		}
@@ -181,6 +186,9 @@ func (a *addition) alone() (*config.Config, error) {
 	text, err := a.with(a.text)
 	if err != nil {
 		return nil, err
+	}
+	for _, v := range a.vars { // which are not sealed yet
+		text = bytes.ReplaceAll(text, []byte("${keychain:"+v.Name+"}"), []byte("${"+v.Name+"}"))
 	}
 	lookup := func(name string) (string, bool) {
 		if i := slices.IndexFunc(a.vars, func(v clients.Variable) bool { return v.Name == name }); i >= 0 {
@@ -234,12 +242,18 @@ func (a *addition) setSession() (err error) {
 
 // write writes the secrets and the config. Another program may have changed either meanwhile.
 func (a *addition) write() error {
-	if len(a.vars) > 0 {
-		if err := a.writeVariables(); err != nil {
-			return err
-		}
+	var err error
+	switch {
+	case len(a.vars) == 0:
+	case *a.flags.keychain:
+		a.sealed, err = seal(a.vars)
+	default:
+		err = a.writeVariables()
 	}
-	err := file.Update(a.path, func(text []byte) ([]byte, error) {
+	if err != nil {
+		return err
+	}
+	err = file.Update(a.path, func(text []byte) ([]byte, error) {
 		if err := a.isFree(text); err != nil {
 			return nil, err
 		}
@@ -275,7 +289,7 @@ type added struct {
 	Name      string          `json:"name"`
 	Config    string          `json:"config"`
 	Entry     json.RawMessage `json:"entry"`
-	Variables []string        `json:"variables"` // in the env file
+	Variables []string        `json:"variables"` // in the env file, or sealed
 	Notes     []string        `json:"notes"`
 	Server    checkedServer   `json:"server"`
 }
@@ -290,7 +304,7 @@ func (a *addition) print() error {
 	}
 	fmt.Fprintf(a.std.out, "added %s to %s\n", a.flags.name, a.path)
 	for _, v := range a.vars {
-		output.Item(a.std.out, "     ", fmt.Sprintf("%s is in %s, to which the config refers", v.Name, besideConfig(a.path)))
+		output.Item(a.std.out, "     ", fmt.Sprintf("%s is %s, to which the config refers", v.Name, cmp.Or(a.sealed, "in "+besideConfig(a.path))))
 	}
 	for _, note := range a.notes {
 		output.Item(a.std.out, "     ", terminal.Inline(note))

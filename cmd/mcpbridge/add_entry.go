@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -42,6 +43,9 @@ func (a *addition) read() (err error) {
 	}
 	if err != nil {
 		return err
+	}
+	if text := a.server.Hidden(); text != "" {
+		return usagef("add: %s has hidden characters: nothing is started and written; type it anew", hint.Shorten(text))
 	}
 	beside, err := readConfig(besideConfig(a.path))
 	if err != nil {
@@ -190,31 +194,45 @@ func (a *addition) note(format string, args ...any) {
 	a.notes = append(a.notes, fmt.Sprintf(format, args...))
 }
 
-// makeEntry writes the entry. Secrets become variables, whose names depend on the text of the env file.
+// makeEntry writes the entry. Secrets become variables, whose names depend on the text of the env file, or
+// references to sealed ones.
 func (a *addition) makeEntry(env []byte) error {
 	known, err := envfile.Parse(env)
 	if err != nil {
 		return usagef("%s: %v", besideConfig(a.path), err)
 	}
+	front, where := "", besideConfig(a.path)
+	look := func(name string) (string, bool) { value, set := known[name]; return value, set }
+	if *a.flags.keychain {
+		front, where, look = "keychain:", "mcpbridge secret list", sealedSecrets()
+	}
+	taken := func(name string) (string, bool) {
+		value, set := look(name)
+		return value, set && !a.owns(front+name)
+	}
 	i, err := clients.NewImport(clients.ImportOptions{
 		Variable: func(name string) (string, bool) {
-			if value, set := known[name]; set && !a.owns(name) {
+			if value, set := taken(name); set {
 				return value, true
 			}
 			value, set := os.LookupEnv(name) // which would win over the env file
 			return value, set && !a.gives(value)
 		},
+		Sealed: taken, Seal: *a.flags.keychain,
 		IsBridge: func(string) bool { return false },
 	})
 	if err != nil {
 		return err
 	}
 	for _, v := range a.asked {
-		if old, set := known[v.Name]; set && old != v.Value && !a.owns(v.Name) {
-			return usagef("add: %s has another %s: change it there, or rename it", besideConfig(a.path), v.Name)
+		if old, set := taken(v.Name); set && old != v.Value {
+			return usagef("add: %s has another %s: change it there, or rename it", where, v.Name)
 		}
 	}
 	a.entry = i.Entry(a.server)
+	for _, v := range a.asked {
+		a.entry = bytes.ReplaceAll(a.entry, []byte("${"+v.Name+"}"), []byte("${"+front+v.Name+"}"))
+	}
 	a.vars = append(slices.Clone(a.asked), i.Vars...)
 	if a.session {
 		return a.setSession()
@@ -222,14 +240,14 @@ func (a *addition) makeEntry(env []byte) error {
 	return nil
 }
 
-// owns reports whether only the entry that is replaced refers to a variable.
-func (a *addition) owns(name string) bool {
+// owns reports whether only the entry that is replaced has a reference.
+func (a *addition) owns(expr string) bool {
 	_, servers, err := serversIn(a.path, a.text)
 	old, ok := servers.At(a.flags.name)
 	if err != nil || !ok {
 		return false
 	}
-	ref := "${" + name + "}"
+	ref := "${" + expr + "}"
 	in := strings.Count(string(old.JSON()), ref)
 	return in > 0 && in == strings.Count(string(a.text), ref)
 }

@@ -34,6 +34,7 @@ type clientEditor struct {
 	dryRun   bool
 	asJSON   bool
 	project  bool
+	keychain bool // secrets are sealed
 	machines []*clients.Machine
 	secrets  []string // values that are not shown
 	results  []clientResult
@@ -331,7 +332,7 @@ func loadForClients(f *sourceFlags, path string) (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := config.Loader{ProviderTypes: stack.ProviderTypes()}.Load(path)
+	cfg, err := config.Loader{ProviderTypes: stack.ProviderTypes(), References: &f.references}.Load(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, usagef("%s: there is no config at %s: mcpbridge import or mcpbridge add makes one", f.Name(), path)

@@ -4,21 +4,21 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
 	"net/url"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/clients"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/edit"
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/envfile"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/tokens"
 )
 
 // connectFlags are the flags of connect.
@@ -64,11 +64,6 @@ func runConnect(ctx context.Context, args []string, std streams) error {
 			return err
 		}
 	}
-	if (own.http || own.ws) && !e.dryRun {
-		if warning := exposed(ctx, besideConfig(cfg.Path)); warning != "" {
-			e.note(warning)
-		}
-	}
 	return e.end(append([]clientResult{}, e.results...))
 }
 
@@ -77,16 +72,6 @@ func isHome(f *clients.File) bool { return f.Found && !f.Read }
 
 // connect writes the entry into the files of a client.
 func (e *clientEditor) connect(c *clients.Client, cfg *config.Config, flags connectFlags) error {
-	entry := clients.Entry{Args: []string{"stdio", "--config", cfg.Path}}
-	var err error
-	if entry.Command, err = executable(); err != nil {
-		return err
-	}
-	if flags.http || flags.ws {
-		if entry, err = e.urlEntry(c, cfg, flags.ws); err != nil {
-			return err
-		}
-	}
 	files := e.files(c, isHome)
 	if len(files) == 0 {
 		writable := e.files(c, func(f *clients.File) bool { return !f.Read })
@@ -96,8 +81,24 @@ func (e *clientEditor) connect(c *clients.Client, cfg *config.Config, flags conn
 		files = writable[:1]
 		e.note(fmt.Sprintf("%s was not found on this computer: it will read %s once it is installed", c.Title, files[0].Path))
 	}
+	entry := clients.Entry{Args: []string{"stdio", "--config", cfg.Path}}
+	var err error
+	issued := false
+	if flags.http || flags.ws {
+		entry, issued, err = e.urlEntry(c, cfg, files, flags.ws)
+	} else {
+		entry.Command, err = executable()
+	}
+	if err != nil {
+		return err
+	}
+	written := false
 	for _, f := range files {
-		e.change(f, "connected", "unchanged", nil, func(text []byte) ([]byte, error) { return f.Connect(text, entry) })
+		done := e.change(f, "connected", "unchanged", nil, func(text []byte) ([]byte, error) { return f.Connect(text, entry) })
+		written = written || done
+	}
+	if issued && !written { // nobody has it
+		return tokens.Remove(cfg.TokenFile(), c.Name)
 	}
 	return nil
 }
@@ -117,17 +118,32 @@ func (e *clientEditor) takesURL(c *clients.Client, cfg *config.Config, ws bool) 
 	return entry, nil
 }
 
-// urlEntry returns the entry with the URL of serve, and a token for the client in the config.
-func (e *clientEditor) urlEntry(c *clients.Client, cfg *config.Config, ws bool) (clients.Entry, error) {
-	entry, err := e.takesURL(c, cfg, ws)
-	if err != nil {
-		return entry, err
+// urlEntry returns the entry with the URL of serve and a token for the client, and whether that was made now.
+func (e *clientEditor) urlEntry(c *clients.Client, cfg *config.Config, files []*clients.File, ws bool) (entry clients.Entry, issued bool, err error) {
+	if entry, err = e.takesURL(c, cfg, ws); err != nil {
+		return entry, false, err
 	}
-	if entry.Token = cfg.Tokens[c.Name]; entry.Token == "" {
-		entry.Token, err = e.makeToken(c, cfg)
+	if entry.Token = cmp.Or(cfg.Tokens[c.Name], tokenIn(files, c.Name, cfg.Issued)); entry.Token == "" {
+		entry.Token, err = e.issue(c, cfg)
+		issued = err == nil && !e.dryRun
 	}
 	e.secrets = append(e.secrets, entry.Token)
-	return entry, err
+	return entry, issued, err
+}
+
+// tokenIn returns the token of a client that one of its files has; "" if none has one of those issued.
+func tokenIn(files []*clients.File, name string, issued []tokens.Token) string {
+	for _, f := range files {
+		text, err := readFile(f.Open())
+		if err != nil || text == nil {
+			continue
+		}
+		token := f.Token(text)
+		if slices.ContainsFunc(issued, func(t tokens.Token) bool { return t.Is(name, token) }) {
+			return token
+		}
+	}
+	return ""
 }
 
 // serveURL returns the URL at which serve of a config is reached from this computer.
@@ -149,49 +165,28 @@ func serveURL(cfg *config.Config, ws bool) (*url.URL, error) {
 	return u, nil
 }
 
-// tokenVariable returns the variable of a client's token in the env file of the config.
+// tokenVariable returns the variable of a client's token in the env file, where earlier versions kept it.
 func tokenVariable(c *clients.Client) string {
 	return "MCPBRIDGE_TOKEN_" + strings.ToUpper(strings.ReplaceAll(c.Name, "-", "_"))
 }
 
-// makeToken makes a token for a client: a variable in the env file, to which the config refers.
-func (e *clientEditor) makeToken(c *clients.Client, cfg *config.Config) (string, error) {
-	variable, token := tokenVariable(c), rand.Text()
-	envFile := filepath.Join(filepath.Dir(cfg.Path), envfile.Name)
-	e.secrets = append(e.secrets, token)
-	_, err := e.update(envFile, envFile, func(text []byte) ([]byte, error) {
-		vars, err := envfile.Parse(text)
-		if err != nil {
-			return nil, err
+// issue makes a token for a client, of which only the client's file has the text.
+func (e *clientEditor) issue(c *clients.Client, cfg *config.Config) (string, error) {
+	made := tokens.Token{Name: c.Name, Created: time.Now().UTC().Truncate(time.Second)}
+	text, done := rand.Text(), "would make"
+	if !e.dryRun {
+		var err error
+		if text, err = tokens.Create(cfg.TokenFile(), made); err != nil {
+			return "", usagef("connect: %v", err)
 		}
-		if old := vars[variable]; old != "" { // of an earlier connection
-			token = old
-			e.secrets = append(e.secrets, old)
-			return text, nil
-		}
-		return envfile.Set(text, variable, token)
-	}, nil)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", envFile, err)
+		done = "made"
 	}
-	value, _ := json.Marshal("${" + variable + "}")
-	changed, err := e.update(cfg.Path, cfg.Path, func(text []byte) ([]byte, error) {
-		return edit.Set(edit.JSON, text, []string{"tokens", c.Name}, value)
-	}, nil)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", cfg.Path, err)
+	e.note(fmt.Sprintf("%s a token for %s, of which %s has the hash", done, c.Title, cfg.TokenFile()))
+	if cfg.Principals() == 0 {
+		e.note("from then on serve asks every client for a token")
 	}
-	if changed && !e.dryRun {
-		e.note(fmt.Sprintf("made a token for %s in %s", c.Title, cfg.Path))
-		if cfg.Principals() == 0 {
-			e.note("from then on serve asks every client for a token")
-		}
-	}
-	if cfg.Tokens == nil {
-		cfg.Tokens = map[string]string{}
-	}
-	cfg.Tokens[c.Name] = token
-	return token, nil
+	cfg.Issued = append(cfg.Issued, made)
+	return text, nil
 }
 
 func runDisconnect(ctx context.Context, args []string, std streams) error {
@@ -212,18 +207,18 @@ func runDisconnect(ctx context.Context, args []string, std streams) error {
 		if len(files) == 0 && !e.asJSON {
 			fmt.Fprintf(std.out, "%s: not connected\n", c.Title)
 		}
+		if len(files) > 0 {
+			e.revoke(c, files, *path)
+		}
 		for _, f := range files {
 			e.disconnect(f)
-		}
-		if len(files) > 0 {
-			e.revoke(c, *path)
 		}
 	}
 	return e.end(append([]clientResult{}, e.results...))
 }
 
-// revoke removes the token of a client that connect has made from the config.
-func (e *clientEditor) revoke(c *clients.Client, path string) {
+// revoke removes the token of a client that connect has made.
+func (e *clientEditor) revoke(c *clients.Client, files []*clients.File, path string) {
 	if path == "" {
 		var err error
 		if path, err = config.DefaultPath(); err != nil {
@@ -247,6 +242,16 @@ func (e *clientEditor) revoke(c *clients.Client, path string) {
 		e.fault(path, err)
 	case removed && !e.dryRun:
 		e.note(fmt.Sprintf("the token of %s is no longer in %s", c.Title, path))
+	}
+	kept := tokens.Path(path)
+	issued, err := tokens.Read(kept)
+	if err == nil && tokenIn(files, c.Name, issued) != "" && !e.dryRun {
+		if err = tokens.Remove(kept, c.Name); err == nil {
+			e.note(fmt.Sprintf("the token of %s is no longer good", c.Title))
+		}
+	}
+	if err != nil {
+		e.fault(kept, err)
 	}
 }
 

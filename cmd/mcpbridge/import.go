@@ -11,11 +11,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/clients"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/envfile"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/secret"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 )
 
@@ -23,7 +25,7 @@ import (
 type imported struct {
 	Config    string          `json:"config"`
 	Servers   []takenServer   `json:"servers"`
-	Variables []string        `json:"variables"` // in the env file
+	Variables []string        `json:"variables"` // in the env file, or sealed
 	Notes     []importNote    `json:"notes"`
 	Checked   []checkedServer `json:"checked"` // the new servers, which have been connected once
 	Moved     []clientResult  `json:"moved"`
@@ -50,11 +52,13 @@ func runImport(ctx context.Context, args []string, std streams) error {
 		"may have written them. The clients keep their servers unless they are moved.\n\nClients: "+clientNames()+".", std)
 	path := f.String("config", "", "copy into this `FILE` (default ./mcpbridge.json, then mcpbridge/mcpbridge.json in the user's config folder)")
 	move := f.Bool("move", false, "turn the servers off in the clients, so that nothing runs twice; a copy of each file is kept beside it")
+	keychain := f.keychainFlag()
 	f.onceFlag()
 	e, named, err := newClientEditor(f, args, std)
 	if err != nil {
 		return err
 	}
+	e.keychain = *keychain
 	if named == nil {
 		named = clients.All()
 	}
@@ -63,7 +67,9 @@ func runImport(ctx context.Context, args []string, std streams) error {
 		return err
 	}
 	if *move {
-		e.moveServers(i, files)
+		if err := e.moveServers(ctx, i, files, result); err != nil {
+			return err
+		}
 		result.Moved = append(result.Moved, e.results...)
 	}
 	return e.end(result)
@@ -93,7 +99,7 @@ func (e *clientEditor) importServers(ctx context.Context, path string, from []*c
 	if err := e.write(i, path); err != nil {
 		return nil, nil, nil, err
 	}
-	if len(i.Vars) > 0 && !e.dryRun {
+	if len(i.Vars) > 0 && !e.dryRun && !e.keychain {
 		e.warnExposed(ctx, result)
 	}
 	return i, files, result, e.connectAdded(ctx, i, result)
@@ -108,13 +114,17 @@ func (e *clientEditor) warnExposed(ctx context.Context, result *imported) {
 	}
 }
 
-// moveServers turns off in the clients' files what the config has now.
-func (e *clientEditor) moveServers(i *clients.Import, files []*clients.File) {
+// moveServers turns off in the clients' files what the config has now and can be connected.
+func (e *clientEditor) moveServers(ctx context.Context, i *clients.Import, files []*clients.File, result *imported) error {
+	if err := e.connectKnown(ctx, i, result); err != nil {
+		return err
+	}
 	for _, f := range files {
 		if names := i.Movable(f); len(names) > 0 {
 			e.change(f, "moved "+strings.Join(names, ", ")+" out of", "unchanged", names, func(text []byte) ([]byte, error) { return f.Move(text, names) })
 		}
 	}
+	return nil
 }
 
 // configPath returns the absolute path of a config, by default that of all commands.
@@ -159,6 +169,7 @@ func (e *clientEditor) newImport(path string) (*clients.Import, error) {
 			value, set := vars[name]
 			return value, set
 		},
+		Sealed: sealedSecrets(), Seal: e.keychain,
 		IsBridge: func(program string) bool { return isBridge(program, own, cfg) },
 		Disabled: e.project,
 	})
@@ -254,7 +265,7 @@ func (e *clientEditor) write(i *clients.Import, path string) error {
 	return nil
 }
 
-// writeVariables writes secrets into the env file, which is then only for the user.
+// writeVariables writes secrets into the env file, which is then only for the user, or seals them.
 func (e *clientEditor) writeVariables(vars []clients.Variable, envFile string, say func(string, ...any)) error {
 	if len(vars) == 0 {
 		return nil
@@ -264,8 +275,19 @@ func (e *clientEditor) writeVariables(vars []clients.Variable, envFile string, s
 		names[n] = v.Name
 	}
 	slices.Sort(names)
-	if e.dryRun {
+	switch {
+	case e.dryRun && e.keychain:
+		say("would be sealed: %s", strings.Join(names, ", "))
+		return nil
+	case e.dryRun:
 		say("would write to %s: %s", envFile, strings.Join(names, ", "))
+		return nil
+	case e.keychain:
+		where, err := seal(vars)
+		if err != nil {
+			return &exitError{exitUsage, e.redact(err.Error())}
+		}
+		say("secrets are %s: %s", where, strings.Join(names, ", "))
 		return nil
 	}
 	if err := os.Chmod(envFile, file.Private); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -285,4 +307,36 @@ func (e *clientEditor) writeVariables(vars []clients.Variable, envFile string, s
 	}
 	say("secrets are now in %s: %s", envFile, strings.Join(names, ", "))
 	return nil
+}
+
+// keychainFlag returns the flag --keychain of a command that finds secrets.
+func (f *sourceFlags) keychainFlag() *bool {
+	return f.Bool("keychain", false, "keep secrets sealed, as mcpbridge secret set does, in place of .env")
+}
+
+// sealedSecrets returns a function that looks up what the user keeps sealed. What cannot be read is not there.
+func sealedSecrets() func(name string) (string, bool) {
+	open := sync.OnceValues(func() (*secret.Store, error) { return secret.Of(secret.Config) })
+	return func(name string) (string, bool) {
+		store, err := open()
+		if err != nil {
+			return "", false
+		}
+		text, err := store.Load(name)
+		return string(text), text != nil && err == nil
+	}
+}
+
+// seal keeps secrets sealed, and says where.
+func seal(vars []clients.Variable) (where string, err error) {
+	store, err := secret.Of(secret.Config)
+	if err != nil {
+		return "", err
+	}
+	for _, v := range vars {
+		if err := store.Save(v.Name, []byte(v.Value)); err != nil {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("sealed in %s with the key %s", store.Path(), store.KeyPlace()), nil
 }

@@ -78,7 +78,9 @@ func runInit(ctx context.Context, args []string, std streams) error {
 		if err != nil {
 			return err
 		} else if ok {
-			e.moveServers(i, files)
+			if err := e.moveServers(ctx, i, files, result); err != nil {
+				return err
+			}
 		}
 	}
 	result.Moved = append(result.Moved, e.results[connected:]...)

@@ -14,6 +14,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/clients"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/diagnosis"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/edit"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 )
 
@@ -54,7 +56,21 @@ func connectOnce(ctx context.Context, f *sourceFlags, cfg *config.Config, out, s
 		return nil, ctx.Err()
 	}
 	c.awaitAsks(ctx)
+	c.problems()
 	return c.report.Servers, nil
+}
+
+// problems prints what is wrong with the lists of the servers, such as hidden characters.
+func (c *checker) problems() {
+	for _, problem := range c.Problems() {
+		output.Item(c.out, "     ", "note: "+terminal.Inline(problem.Text))
+		for i := range c.report.Servers {
+			s := &c.report.Servers[i]
+			if text, is := strings.CutPrefix(problem.Text, s.Name+": "); is {
+				s.Notes = append(s.Notes, text)
+			}
+		}
+	}
 }
 
 // Some servers ask a moment after the handshake.
@@ -102,31 +118,15 @@ func (e *clientEditor) connectAdded(ctx context.Context, i *clients.Import, resu
 		e.note(fmt.Sprintf("disabled until you have read in %s what they run: mcpbridge enable %s", result.Config, strings.Join(names, " ")))
 		return nil
 	}
-	cfg, err := loadForClients(e.flags, result.Config)
+	cfg, checked, err := e.tryServers(ctx, i, i.Added, result)
 	if err != nil {
 		return err
 	}
-	added := map[string]clients.Addition{}
-	for _, a := range i.Added {
-		added[a.Name] = a
-	}
-	cfg = only(cfg, func(name string) bool { return added[name].Server != nil })
-	if len(cfg.Servers) == 0 { // all are disabled
-		return nil
-	}
-	out := e.std.out
-	if e.asJSON {
-		out = io.Discard
-	}
-	if result.Checked, err = connectOnce(ctx, e.flags, cfg, out, e.std.err); err != nil {
-		return err
-	}
 	var asking, failed []string
-	for n, s := range result.Checked {
+	for n, s := range checked {
 		switch {
 		case !s.OK:
 			failed = append(failed, s.Name)
-			i.Keep(added[s.Name])
 		case len(s.Asks) > 0 && cfg.Servers[n].Sharing == "":
 			asking = append(asking, s.Name)
 			text := fmt.Sprintf(`%s: it asks its client (%s): written with "sharing": "session", a process for each window`, s.Name, strings.Join(s.Asks, ", "))
@@ -149,4 +149,56 @@ func (e *clientEditor) connectAdded(ctx context.Context, i *clients.Import, resu
 		}
 		return text, nil
 	})
+}
+
+// connectKnown connects what the config had before and an import would move out of a client: it may never
+// have worked. What fails, or is disabled in the config, stays in its client.
+func (e *clientEditor) connectKnown(ctx context.Context, i *clients.Import, result *imported) error {
+	if e.dryRun || len(i.Had) == 0 {
+		return nil
+	}
+	_, checked, err := e.tryServers(ctx, i, i.Had, result)
+	if err != nil {
+		return err
+	}
+	var failed []string
+	for _, s := range checked {
+		if !s.OK {
+			failed = append(failed, s.Name)
+		}
+	}
+	if len(failed) > 0 {
+		e.failed = true
+		e.note(fmt.Sprintf("not connected, and still on in their clients: %s: mend them in %s and run this command again", strings.Join(failed, ", "), result.Config))
+	}
+	return nil
+}
+
+// tryServers connects servers of the config once, as those of clients. Those that are disabled or fail are
+// kept in the clients.
+func (e *clientEditor) tryServers(ctx context.Context, i *clients.Import, list []clients.Addition, result *imported) (*config.Config, []checkedServer, error) {
+	cfg, err := loadForClients(e.flags, result.Config)
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg = only(cfg, func(name string) bool {
+		return slices.ContainsFunc(list, func(a clients.Addition) bool { return a.Name == name })
+	})
+	out := e.std.out
+	if e.asJSON {
+		out = io.Discard
+	}
+	var checked []checkedServer
+	if len(cfg.Servers) > 0 { // else all are disabled
+		if checked, err = connectOnce(ctx, e.flags, cfg, out, e.std.err); err != nil {
+			return nil, nil, err
+		}
+	}
+	result.Checked = append(result.Checked, checked...)
+	for _, a := range list {
+		if !slices.ContainsFunc(checked, func(s checkedServer) bool { return s.Name == a.Name && s.OK }) {
+			i.Keep(a)
+		}
+	}
+	return cfg, checked, nil
 }

@@ -48,6 +48,7 @@ const (
 	colon                     // ${env:NAME}, ${workspaceFolder}, ${userHome}, ${input:id}
 	curly                     // {env:NAME}, {file:PATH}
 	double                    // ${{ secrets.NAME }}, ${{ inputs.NAME }}
+	kept                      // ${keychain:NAME}, ${file:PATH}, ${command:PROGRAM}: those of mcpbridge itself
 )
 
 // A place is where a file of a client lies.

@@ -189,6 +189,14 @@ func (f *File) Connected(text []byte) bool {
 	return ok || err != nil
 }
 
+// Token returns the token in our entry in the text of the file; "" if there is none.
+func (f *File) Token(text []byte) string {
+	_, entry, _, _ := f.entry(text)
+	header, _ := entry.At(cmp.Or(f.Client.style.headers, "headers"), "Authorization")
+	token, _ := strings.CutPrefix(textOf(header), "Bearer ")
+	return token
+}
+
 // Disconnect returns the text of the file without the entry. before is what it was before the bridge
 // changed it, or nil if that is not known: where nothing else has changed since, it is the result.
 // The result is empty if nothing is left of a file that was not there before.

@@ -18,14 +18,15 @@ import (
 // An Import collects the servers that a config takes over. NewImport makes one.
 type Import struct {
 	Added []Addition
-	Taken []*Server // those that the config has now: added, or there before
-	There int       // how many of these the config had before
+	Had   []Addition // without values: servers of clients that the config had before, and that can be moved
+	Taken []*Server  // those that the config has now: added, or there before
+	There int        // how many of these the config had before
 	Vars  []Variable
 	Notes []Note
 
-	opts  ImportOptions
-	names map[string]bool // of servers
-	known []fingerprint
+	opts    ImportOptions
+	names   map[string]bool // of servers
+	servers []fingerprint
 }
 
 // ImportOptions say what a config has.
@@ -33,18 +34,20 @@ type ImportOptions struct {
 	Config   string // its name
 	Text     []byte
 	Variable func(name string) (value string, ok bool) // a variable that it can use
+	Sealed   func(name string) (value string, ok bool) // a secret that the user keeps sealed; nil means none
+	Seal     bool                                      // secrets become references to those
 	IsBridge func(commandOrURL string) bool            // a program or a URL is the bridge itself
 	Disabled bool                                      // what is added does not run before it is enabled
 }
 
-// An Addition is a new entry of "mcpServers".
+// An Addition is an entry of "mcpServers".
 type Addition struct {
 	Name   string
 	Server *Server
 	Value  json.RawMessage
 }
 
-// A Variable belongs into the env file of the config.
+// A Variable belongs into the env file of the config, or is to be sealed.
 type Variable struct{ Name, Value string }
 
 // A fingerprint tells servers apart.
@@ -56,7 +59,7 @@ type fingerprint struct {
 }
 
 // ours is the config of mcpbridge as if it were that of a client.
-var ours = Client{Name: EntryName, Title: "mcpbridge", path: []string{"mcpServers"}, variables: braces | colon, unit: time.Second}
+var ours = Client{Name: EntryName, Title: "mcpbridge", path: []string{"mcpServers"}, variables: braces | colon | kept, unit: time.Second}
 
 // NewImport returns an import into a config. The error says what is wrong with its text.
 func NewImport(opts ImportOptions) (*Import, error) {
@@ -72,7 +75,7 @@ func NewImport(opts ImportOptions) (*Import, error) {
 		s := &Server{Name: m.Key, File: f, Line: m.Line}
 		i.names[m.Key] = true
 		if s.read(m) {
-			i.known = append(i.known, i.fingerprint(s))
+			i.servers = append(i.servers, i.fingerprint(s))
 		}
 	}
 	return i, nil
@@ -91,24 +94,30 @@ func (i *Import) add(s *Server) {
 	say := func(format string, args ...any) {
 		i.Notes = append(i.Notes, Note{s.File, s.Line, s.Name + ": " + fmt.Sprintf(format, args...), s.Fault != ""})
 	}
+	if text := s.Hidden(); text != "" && s.Fault == "" {
+		s.Fault = fmt.Sprintf("it runs or connects to what has hidden characters: %.100s", text)
+	}
 	if s.Fault != "" {
 		say("left out: %s", s.Fault)
 		return
 	}
 	own := i.fingerprint(s)
-	for _, other := range i.known {
+	for _, other := range i.servers {
 		if own.program == other.program && own.values == other.values {
 			i.Taken = append(i.Taken, s)
 			if other.there {
 				i.There++
+				if !s.Off && !s.Hand {
+					i.Had = append(i.Had, Addition{Name: other.name, Server: s})
+				}
 			} else {
 				say("the same as %s", other)
 			}
 			return
 		}
 	}
-	if n := slices.IndexFunc(i.known, func(other fingerprint) bool { return own.program == other.program }); n >= 0 {
-		say("runs the same as %s, with other variables or headers: both are kept", i.known[n])
+	if n := slices.IndexFunc(i.servers, func(other fingerprint) bool { return own.program == other.program }); n >= 0 {
+		say("runs the same as %s, with other variables or headers: both are kept", i.servers[n])
 	}
 	name, vars := i.name(s), len(i.Vars)
 	state := keepsState(s)
@@ -120,7 +129,7 @@ func (i *Import) add(s *Server) {
 		return
 	}
 	i.names[name] = true
-	i.known = append(i.known, own)
+	i.servers = append(i.servers, own)
 	i.Notes = append(i.Notes, s.Notes...)
 	if name != s.Name {
 		say("is called %s here", name)
@@ -170,9 +179,9 @@ func (i *Import) fingerprint(s *Server) fingerprint {
 	return fingerprint{s.Name, s.File.Title, strings.Join(program, "\x00"), strings.Join(values, "\x00"), s.File.Client.Name == ours.Name}
 }
 
-var filled = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}`) })
+var filled = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\$\{|\$\{(keychain:)?([\w.-]+)\}`) })
 
-// fill fills in the variables of a text that are known.
+// fill fills in the variables and the sealed secrets of a text that are known.
 func (i *Import) fill(t Text) string {
 	if !t.Variable {
 		return t.Text
@@ -181,21 +190,28 @@ func (i *Import) fill(t Text) string {
 		if ref == "$${" {
 			return "${"
 		}
-		if value, ok := i.variable(strings.Trim(ref, "${}")); ok {
+		name, sealed := strings.CutPrefix(strings.Trim(ref, "${}"), "keychain:")
+		if value, ok := i.known(name, sealed); ok {
 			return value
 		}
 		return ref
 	})
 }
 
-// variable returns a variable of the config, or one that the import adds.
-func (i *Import) variable(name string) (string, bool) {
+// known returns a variable or a sealed secret of the config, or one that the import adds.
+func (i *Import) known(name string, sealed bool) (string, bool) {
 	for _, v := range i.Vars {
-		if v.Name == name {
+		if v.Name == name && sealed == i.opts.Seal {
 			return v.Value, true
 		}
 	}
-	return i.opts.Variable(name)
+	switch {
+	case !sealed:
+		return i.opts.Variable(name)
+	case i.opts.Sealed != nil:
+		return i.opts.Sealed(name)
+	}
+	return "", false
 }
 
 // name returns a name for the server that the config does not have.

@@ -171,7 +171,7 @@ func (i *Import) hiddenLiteral(text, name, variable, server string) string {
 	return b.String() + escape(text[end:])
 }
 
-// secret returns the variable that stands for a secret: of the given name or, if that has another
+// secret returns what stands for a secret, a variable or a reference to a sealed one: of the given name or, if that has another
 // value already, with the name of the server before it.
 func (i *Import) secret(name, server, value string) string {
 	if !variableName().MatchString(name) || strings.Contains(name, ":") || name != strings.ToUpper(name) {
@@ -180,14 +180,17 @@ func (i *Import) secret(name, server, value string) string {
 	if own := upperName(server); !strings.Contains(name, "_") && !strings.HasPrefix(name, own) {
 		name = own + "_" + name // TOKEN alone says too little
 	}
-	base := name
+	base, front := name, "${"
+	if i.opts.Seal {
+		front = "${keychain:"
+	}
 	for n := 1; ; n++ {
-		switch old, taken := i.variable(name); {
+		switch old, taken := i.known(name, i.opts.Seal); {
 		case !taken:
 			i.Vars = append(i.Vars, Variable{name, value})
 			fallthrough
 		case old == value:
-			return "${" + name + "}"
+			return front + name + "}"
 		}
 		if n == 1 && !strings.HasPrefix(base, upperName(server)+"_") {
 			base = upperName(server) + "_" + base

@@ -52,7 +52,7 @@ func (s syntax) convert(text, project string, kept func(name string)) (Text, err
 var errUnknown = fmt.Errorf("unknown variable")
 
 // one converts one variable. It is not a reference if the client takes it literally.
-func (s syntax) one(ref, project string, kept func(name string)) (ours string, isReference bool, err error) {
+func (s syntax) one(ref, project string, keeps func(name string)) (ours string, isReference bool, err error) {
 	inside := strings.TrimSpace(strings.Trim(ref, "${}"))
 	kind, name, prefixed := strings.Cut(inside, ":")
 	switch {
@@ -64,7 +64,7 @@ func (s syntax) one(ref, project string, kept func(name string)) (ours string, i
 		if from != "secrets" && from != "inputs" {
 			return "", false, errUnknown
 		}
-		kept(upperName(name))
+		keeps(upperName(name))
 		return "${" + upperName(name) + "}", true, nil
 	case ref[0] == '{':
 		switch {
@@ -76,6 +76,8 @@ func (s syntax) one(ref, project string, kept func(name string)) (ours string, i
 		return "", false, errUnknown
 	case ref[1] != '{':
 		return "${" + inside + "}", s&dollar != 0, nil
+	case s&kept != 0 && prefixed && (kind == "keychain" || kind == "file" || kind == "command"):
+		return ref, true, nil
 	case s&braces != 0 && variableName().MatchString(inside):
 		return "${" + inside + "}", true, nil
 	case s&colon == 0:
@@ -83,7 +85,7 @@ func (s syntax) one(ref, project string, kept func(name string)) (ours string, i
 	case prefixed && kind == "env":
 		return "${" + name + "}", true, nil
 	case prefixed && kind == "input":
-		kept(upperName(name))
+		keeps(upperName(name))
 		return "${" + upperName(name) + "}", true, nil
 	case project != "" && inside == "workspaceFolder":
 		return escape(project), true, nil

@@ -32,6 +32,11 @@ func (t *Token) Sum() (sum [sha256.Size]byte) {
 	return sum
 }
 
+// Is reports whether a token has a name and a text.
+func (t *Token) Is(name, text string) bool {
+	return t.Name == name && t.Sum() == sha256.Sum256([]byte(text))
+}
+
 // Path returns the path of the file that belongs to a config.
 func Path(config string) string { return strings.TrimSuffix(config, ".json") + ".tokens.json" }
 
