@@ -83,6 +83,14 @@ func (p *Pins) Open(ctx context.Context, caller *bridge.Caller) (bridge.Session,
 	return s, nil
 }
 
+// Last returns the last list of a kind as callers see it; nil before the first one.
+func (p *Pins) Last(kind bridge.ListKind) *bridge.List {
+	if v := p.last[kind].Load(); v != nil {
+		return v.list
+	}
+	return nil
+}
+
 // Problems names what is held back of the last lists.
 func (p *Pins) Problems() (all []bridge.Problem) {
 	for kind := range pinnedKinds() {

@@ -181,13 +181,7 @@ func (c *checker) server(ctx context.Context, st *stack.ServerState, took time.D
 		s.Capabilities = slices.Sorted(maps.Keys(capabilities))
 	}
 	s.Tokens = priceOf(st.Tools)
-	if st.Tools != nil {
-		for _, tool := range toolsOf(st.Tools) {
-			for _, found := range findings.Of(&tool) {
-				s.Notes = append(s.Notes, found.String())
-			}
-		}
-	}
+	s.Notes = append(s.Notes, findingsOf(st.Tools)...)
 	if login := c.Login(st.Name); login != nil {
 		s.Login, _ = login.Status() // which the server has just used
 	}
@@ -265,8 +259,11 @@ func (p *price) String() string {
 // rest checks what belongs to no server.
 func (c *checker) rest(ctx context.Context) {
 	r := &c.report
+	var across []string
 	if c.own != nil {
-		_, _ = c.own.List(ctx, bridge.Tools) // finds the problems with tools
+		if list, _ := c.own.List(ctx, bridge.Tools); list != nil { // which finds the problems with tools
+			across = findingsAcross(toolsOf(list))
+		}
 	}
 	for _, api := range c.CheckAPIs(ctx) {
 		detail := terminal.Inline(api.String()) // a driver's error may have several lines
@@ -278,7 +275,7 @@ func (c *checker) rest(ctx context.Context) {
 		r.Faults = append(r.Faults, problem.Text)
 	}
 	r.Faults = append(r.Faults, c.Warnings()...)
-	r.Notes = c.Advice()
+	r.Notes = append(c.Advice(), across...)
 	if note := c.shellOnly(); note != "" {
 		r.Notes = append(r.Notes, note)
 	}
@@ -297,6 +294,29 @@ func (c *checker) rest(ctx context.Context) {
 	for _, api := range r.APIs {
 		r.OK = r.OK && api.OK
 	}
+}
+
+// findingsOf returns what is found in tools by themselves; list may be nil.
+func findingsOf(list *bridge.List) (all []string) {
+	if list == nil {
+		return nil
+	}
+	for _, tool := range toolsOf(list) {
+		for _, n := range findings.Of(&tool) {
+			all = append(all, n.String())
+		}
+	}
+	return all
+}
+
+// findingsAcross returns what is found in tools beside those of other servers.
+func findingsAcross(tools []toolformat.Tool) (all []string) {
+	for _, notes := range findings.Across(tools) {
+		for _, n := range notes {
+			all = append(all, n.String())
+		}
+	}
+	return all
 }
 
 // shellOnly returns a note on the commands that an editor may not find.

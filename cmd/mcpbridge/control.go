@@ -62,9 +62,10 @@ type serverState struct {
 	Server   string    `json:"server,omitempty"` // name and version, by its own account
 	Revision string    `json:"revision,omitempty"`
 	Tools    int       `json:"tools"`
-	Held     int       `json:"held,omitempty"`   // tools and prompts that are held back
-	Reason   string    `json:"reason,omitempty"` // why it is down
-	Line     string    `json:"line,omitempty"`   // the last one on its standard error
+	Held     int       `json:"held,omitempty"`     // tools and prompts that are held back
+	Findings int       `json:"findings,omitempty"` // what definitions should not say, of a server with "pin"
+	Reason   string    `json:"reason,omitempty"`   // why it is down
+	Line     string    `json:"line,omitempty"`     // the last one on its standard error
 
 	Login *oauth.Status `json:"login,omitempty"`
 }
@@ -90,7 +91,9 @@ func (c *control) run(ctx context.Context, command *daemon.Command, out io.Write
 		}
 		return c.book.Read(ctx, command.Server, command.Last, command.Follow, func(l logbook.Line) error { return lines.Encode(l) })
 	case "restart":
-		done, err = c.manage(command.Server, "restarted", (*mcpclient.Client).Restart)
+		if done, err = c.manage(command.Server, "restarted", (*mcpclient.Client).Restart); err == nil {
+			done += c.down(command.Server)
+		}
 	case "stop":
 		if command.Server == "" {
 			done = fmt.Sprintf("%s with pid %d has ended", c.about.Kind, os.Getpid())
@@ -152,6 +155,22 @@ func (c *control) manage(name, what string, do func(*mcpclient.Client)) (done st
 	return what + " " + name, err
 }
 
+// down says that a server is not up, and why; "" for one that is.
+func (c *control) down(server string) string {
+	clients, _ := c.named(server)
+	for _, client := range clients {
+		for _, l := range client.Links() {
+			switch l.State {
+			case mcpclient.Failed:
+				return ", and it is down: " + l.Reason
+			case mcpclient.Connecting:
+				return ", which is still connecting"
+			}
+		}
+	}
+	return ""
+}
+
 // login returns who is logged in to a server; nil for nobody.
 func (c *control) login(server string) *oauth.Status {
 	for _, s := range c.stacks() {
@@ -170,10 +189,11 @@ func (c *control) state() processState {
 	delete(groups, 0) // of a server without a process
 	st.PID, st.Memory, st.Servers = os.Getpid(), processes[os.Getpid()], []serverState{}
 	st.Callers, st.Calls, st.Failed = now.All.Callers, now.All.Calls, now.All.Failed
-	held := map[string]int{}
+	held, found := map[string]int{}, map[string]int{}
 	for _, s := range c.stacks() {
 		for _, st := range s.Servers() {
 			held[st.Name] = max(held[st.Name], st.Held)
+			found[st.Name] = max(found[st.Name], len(findingsOf(st.Tools)))
 		}
 	}
 	for _, client := range c.clients() {
@@ -187,7 +207,7 @@ func (c *control) state() processState {
 			st.Servers = append(st.Servers, serverState{
 				Name: client.Name(), State: string(l.State), Since: l.Since, PID: l.PID, Memory: groups[l.PID], Callers: l.Callers,
 				Calls: count.Calls, Failed: count.Failed, LastCall: count.Last,
-				Server: l.Server, Revision: l.Revision, Tools: l.Items[bridge.Tools], Held: held[client.Name()], Reason: l.Reason, Line: l.Line, Login: login,
+				Server: l.Server, Revision: l.Revision, Tools: l.Items[bridge.Tools], Held: held[client.Name()], Findings: found[client.Name()], Reason: l.Reason, Line: l.Line, Login: login,
 			})
 		}
 	}

@@ -73,6 +73,7 @@ func TestAcceptedIsAnnounced(t *testing.T) {
 		}},
 		{"http", func(t *testing.T, p *pinned, legacy bool) (transport.Interface, error) {
 			if legacy {
+				//lint:ignore SA1019 the legacy era is what this case is about
 				return transport.NewStreamableHTTP(p.serve(t)+"/mcp", transport.WithContinuousListening())
 			}
 			return transport.NewStreamableHTTP(p.serve(t) + "/mcp")

@@ -208,18 +208,38 @@ func (st *processState) print(w io.Writer, now time.Time) error {
 	rows := [][]string{{"NAME", "STATE", "SINCE", "PID", "MEMORY", "CLIENTS", "CALLS", "FAILED", "TOOLS", "LAST LINE"}}
 	for _, s := range st.Servers {
 		last := cmp.Or(s.Reason, s.Line)
-		if last == "" && s.Login != nil {
-			last = "logged in " + loginLine(s.Login, now)
-		}
 		if s.State == string(mcpclient.Failed) {
 			last += " (mcpbridge logs " + s.Name + ")"
-		} else if s.Held > 0 {
-			last = fmt.Sprintf("%d held back (mcpbridge pins %s)", s.Held, s.Name)
 		}
 		rows = append(rows, []string{s.Name, s.State, since(s.Since, now), orDash(s.PID), orDash(bytesOf(s.Memory)),
 			strconv.Itoa(s.Callers), strconv.Itoa(s.Calls), strconv.Itoa(s.Failed), strconv.Itoa(s.Tools), last})
 	}
-	return output.Table(w, output.Width(w), rows)
+	columns := output.Width(w)
+	if err := output.Table(w, columns, output.Narrow(columns, rows, "PID", "MEMORY", "SINCE", "FAILED", "TOOLS")); err != nil {
+		return err
+	}
+	told := ""
+	for _, s := range st.Servers { // those of one name follow each other
+		if s.Name != told {
+			s.printAccess(w, now)
+		}
+		told = s.Name
+	}
+	return nil
+}
+
+// printAccess prints who is logged in to a server, how much of it is held back, and what should be looked at.
+func (s *serverState) printAccess(w io.Writer, now time.Time) {
+	front := terminal.Inline(s.Name) + ": "
+	if s.Login != nil {
+		output.Item(w, front, "logged in "+loginLine(s.Login, now))
+	}
+	if s.Held > 0 {
+		output.Item(w, front, fmt.Sprintf("%d held back (mcpbridge pins %s)", s.Held, terminal.Inline(s.Name)))
+	}
+	if s.Findings > 0 {
+		output.Item(w, front, fmt.Sprintf("%d of what its tools say should be looked at (mcpbridge check)", s.Findings))
+	}
 }
 
 func orDash[T comparable](v T) string {

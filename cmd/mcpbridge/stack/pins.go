@@ -39,6 +39,15 @@ func (s *Stack) seen(u *use) bridge.Source {
 	return u
 }
 
+// lastTools returns the tools that a server with "pin" has listed last, less what is held back; nil if that is
+// not known.
+func (s *Stack) lastTools(server string) *bridge.List {
+	if p := s.pins[server]; p != nil {
+		return p.Last(bridge.Tools)
+	}
+	return nil
+}
+
 // heldBack names what is held back of a server.
 func (s *Stack) heldBack(server string) []bridge.Problem {
 	if p := s.pins[server]; p != nil {

@@ -327,7 +327,7 @@ type ServerState struct {
 	mcpclient.Status
 	Name     string
 	Required bool
-	Tools    *bridge.List // as the server lists them, less what is held back; only from Await, and nil if it cannot
+	Tools    *bridge.List // as the server lists them, less what is held back; nil if it cannot, and without Await unless it has "pin"
 	Held     int          // tools and prompts that are held back
 }
 
@@ -351,7 +351,8 @@ func (s *Stack) Clients() []*mcpclient.Client {
 }
 
 func (s *Stack) server(i int) ServerState {
-	return ServerState{Status: s.clients[i].Status(), Name: s.clients[i].Name(), Required: s.cfg.Servers[i].Required, Held: len(s.heldBack(s.clients[i].Name()))}
+	name := s.clients[i].Name()
+	return ServerState{Status: s.clients[i].Status(), Name: name, Required: s.cfg.Servers[i].Required, Tools: s.lastTools(name), Held: len(s.heldBack(name))}
 }
 
 // Await calls report for each server, one at a time, as soon as it is connected or has failed for a

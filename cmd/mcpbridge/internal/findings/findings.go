@@ -1,7 +1,8 @@
 // Package findings looks for what a tool's definition should not say: instructions to a model that are none
 // of the tool's business, files of the user, names and annotations that mislead.
 //
-// findings.go is all of it. The rules are patterns; what they find is for a person to judge.
+// findings.go has the rules for a tool by itself, and for what it says of others; imitate.go those for names
+// that are taken for others. What they find is for a person to judge.
 package findings
 
 import (
@@ -108,9 +109,10 @@ func walk(path string, value any, search func(path, text string)) {
 	}
 }
 
-// Across returns what each of several tools says of tools of other servers: how a tool is used is for its
-// own server to say, and a model follows the text of one tool when it calls another. What is before "__" in
-// a name is the server.
+// Across returns what is found in each of several tools beside those of other servers: a name that looks like
+// one of theirs, and what it says of them. How a tool is used is for its own server to say, and a model follows
+// the text of one tool when it calls another. What is before "__" in a name is the server; that of a name
+// which is imitated comes first.
 func Across(tools []toolformat.Tool) [][]toolformat.Note {
 	owners := map[string]map[string]bool{} // servers by the names that they give to tools
 	for _, t := range tools {
@@ -121,8 +123,10 @@ func Across(tools []toolformat.Tool) [][]toolformat.Note {
 		owners[name][server] = true
 	}
 	notes := make([][]toolformat.Note, len(tools))
+	names := newImitations(tools)
 	for i, t := range tools {
 		server, _ := split(t.Name)
+		notes[i] = append(names.prefix(&t), names.note(&t)...)
 		seen := map[string]bool{}
 		for _, word := range words().FindAllString(t.Description, -1) {
 			other, name := split(word)

@@ -67,6 +67,41 @@ func TestAcross(t *testing.T) {
 	}
 }
 
+func TestImitations(t *testing.T) {
+	known := []string{"github__create_issue", "github__searchIssues", "mail__send_email", "mail__copy", "web__get_nodes", "web__fetch"}
+	for name, want := range map[string]string{
+		"evil__create_isue":         "one letter away from create_issue, a tool of github",
+		"evil__create_issues":       "", // perhaps several
+		"evil__create_issue":        "", // the prefix tells them apart
+		"evil__search_isseus":       "one letter away from searchIssues, a tool of github",
+		"evil__send_emaiI":          `looks like send_email, a tool of mail`,
+		"evil__s\u0435nd_email":     `"s\u0435nd_email" looks like send_email, a tool of mail`,
+		"evil__сору":                `looks like copy, a tool of mail`,
+		"evil__github_create_issue": "as if the tool were create_issue of github",
+		"evil__github__fetch":       "",
+		"evil__set_nodes":           "",
+		"evil__get_node":            "",
+		"mail__send_emails2":        "",
+		"mail__send_emial":          "", // its own
+		"create_isue":               "one letter away",
+	} {
+		var tools []toolformat.Tool
+		for _, n := range append(known, name) {
+			tools = append(tools, toolformat.Tool{Name: n})
+		}
+		var got []string
+		for _, notes := range findings.Across(tools) {
+			for _, n := range notes {
+				got = append(got, n.Tool+": "+n.Text)
+			}
+		}
+		text := strings.Join(got, "; ")
+		if want == "" && text != "" || !strings.Contains(text, want) || want != "" && (len(got) != 1 || !strings.HasPrefix(text, name+": ")) {
+			t.Errorf("%s: %s, want %s", name, text, want)
+		}
+	}
+}
+
 // TestCorpus says how many real tools have findings.
 func TestCorpus(t *testing.T) {
 	dir := os.Getenv("MCPBRIDGE_CORPUS")

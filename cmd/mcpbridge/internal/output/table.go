@@ -2,6 +2,7 @@ package output
 
 import (
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/rivo/uniseg"
@@ -19,13 +20,7 @@ func Table(w io.Writer, columns int, rows [][]string) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	widths, front := make([]int, len(rows[0])-1), 0 // of all cells but the last
-	for i := range widths {
-		for _, row := range rows {
-			widths[i] = max(widths[i], uniseg.StringWidth(terminal.Inline(row[i]))+2)
-		}
-		front += widths[i]
-	}
+	widths, front := widthsOf(rows)
 	var b strings.Builder
 	for _, row := range rows {
 		line, last := "", terminal.Inline(row[len(widths)])
@@ -49,4 +44,33 @@ func Table(w io.Writer, columns int, rows [][]string) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// widthsOf returns the widths of all cells but the last, and their sum.
+func widthsOf(rows [][]string) (widths []int, front int) {
+	widths = make([]int, len(rows[0])-1)
+	for i := range widths {
+		for _, row := range rows {
+			widths[i] = max(widths[i], uniseg.StringWidth(terminal.Inline(row[i]))+2)
+		}
+		front += widths[i]
+	}
+	return widths, front
+}
+
+// Narrow returns the rows of a Table without those of the named columns for which there is no room, the
+// first ones first.
+func Narrow(columns int, rows [][]string, names ...string) [][]string {
+	for _, name := range names {
+		if _, front := widthsOf(rows); columns == 0 || front <= columns {
+			return rows
+		}
+		at := slices.Index(rows[0], name)
+		fewer := make([][]string, len(rows))
+		for i, row := range rows {
+			fewer[i] = slices.Delete(slices.Clone(row), at, at+1)
+		}
+		rows = fewer
+	}
+	return rows
 }

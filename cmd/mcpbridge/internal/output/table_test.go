@@ -33,3 +33,12 @@ func TestTableOfManyCells(t *testing.T) {
 		}
 	}
 }
+
+func TestNarrow(t *testing.T) {
+	rows := [][]string{{"NAME", "PID", "CALLS", "LAST LINE"}, {"one", "12345", "12", "x"}}
+	for columns, want := range map[int]int{0: 4, 20: 4, 19: 3, 13: 3, 12: 2, 1: 2} {
+		if got := Narrow(columns, rows, "PID", "CALLS"); len(got[0]) != want || len(got[1]) != want || len(rows[1]) != 4 {
+			t.Errorf("%d columns: %q", columns, got)
+		}
+	}
+}
