@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/logbook"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
@@ -107,7 +108,13 @@ func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error
 func (l *live) serverOptions(cfg *config.Config) mcpserver.Options {
 	limits := cfg.Limits
 	models := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*l.chat.Load()).ServeHTTP(w, r) })
+	var lend func(*bridge.Caller) mcpserver.Lender
+	if cfg.Lending {
+		lend = l.opts.Pool.Lending().Join
+	}
 	return mcpserver.Options{
+		Lend: lend,
+
 		HiddenHeaders: cfg.HiddenHeaders(), TicketValues: cfg.TicketValues(),
 		Access:       l.entry.access(cfg),
 		MessageBytes: limits.MessageBytes, BatchMessages: limits.BatchMessages, CallsPerSession: limits.CallsPerSession, QueueBytes: limits.QueueBytes,

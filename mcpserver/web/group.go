@@ -146,7 +146,7 @@ func (g *group) Call(ctx context.Context, name string, arguments json.RawMessage
 	if err != nil {
 		return nil, err
 	}
-	if err := t.limiter.Enter(ctx, g.principal, g.lending.opts.Timeout); err != nil {
+	if err := t.limiter.Enter(ctx, g.principal, callTime); err != nil {
 		return nil, err
 	}
 	defer t.limiter.Leave(g.principal)

@@ -4,7 +4,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -34,7 +36,17 @@ func node(t *testing.T, script string, args ...string) {
 	if err != nil {
 		t.Skip("Node is not installed")
 	}
-	cmd := exec.Command(path, append([]string{"--experimental-websocket", "--no-warnings", "testdata/" + script}, args...)...)
+	dir := t.TempDir() // where the module has a name by which Node takes it for one
+	for from, to := range map[string]string{"mcpbridge.js": "mcpbridge.mjs", "testdata/" + script: script} {
+		text, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, to), text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(path, append([]string{"--experimental-websocket", "--no-warnings", filepath.Join(dir, script)}, args...)...)
 	stuck := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
 	defer stuck.Stop()
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -93,4 +105,21 @@ func TestFiles(t *testing.T) {
 	if resp, _ := get("/mcpbridge.d.ts"); resp.StatusCode != 200 {
 		t.Errorf("the types: HTTP %d", resp.StatusCode)
 	}
+}
+
+func TestLend(t *testing.T) {
+	for _, era := range []string{"modern", "legacy"} {
+		t.Run(era, func(t *testing.T) {
+			lending := web.NewLending()
+			source := lending.Wrap(sourcetest.NewFake(), bridge.OverlayOptions{})
+			node(t, "lend.mjs", newHost(t, source, mcpserver.Options{Lend: lending.Join}).URL, era)
+		})
+	}
+}
+
+// TestLaw: what shows lent tools keeps the contract of a Source.
+func TestLaw(t *testing.T) {
+	sourcetest.Run(t, func(*testing.T) bridge.Source {
+		return web.NewLending().Wrap(sourcetest.NewFake(), bridge.OverlayOptions{})
+	})
 }

@@ -56,7 +56,7 @@ func (t *tab) Lend(params *wire.Params) bridge.Reply {
 	if err := json.Unmarshal(params.Raw, &given); err != nil || given.Tools == nil {
 		return bridge.Failed(toolformat.Errorf(toolformat.Invalid, `mcpbridge/lend: expected params such as {"page": {"id": "x", "title": "Shop"}, "tools": [{"name": "find", "description": "…"}]}`))
 	}
-	tools, refusals := t.read(given.Tools)
+	tools, refusals := readTools(given.Tools)
 	g := t.group
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -71,7 +71,7 @@ func (t *tab) Lend(params *wire.Params) bridge.Reply {
 }
 
 // read returns the tools of a loan that can be had, and why the others cannot.
-func (t *tab) read(definitions []json.RawMessage) (tools []lentTool, refusals []refused) {
+func readTools(definitions []json.RawMessage) (tools []lentTool, refusals []refused) {
 	refusals = []refused{}
 	size := 0
 	for _, raw := range definitions {
@@ -81,10 +81,10 @@ func (t *tab) read(definitions []json.RawMessage) (tools []lentTool, refusals []
 		case err != nil:
 		case slices.ContainsFunc(tools, func(other lentTool) bool { return other.name == tool.name }):
 			err = fmt.Errorf("there is another tool of this name")
-		case len(tools) == t.group.lending.opts.Tools:
+		case len(tools) == maxTools:
 			err = fmt.Errorf("a client lends at most %d tools", len(tools))
-		case size > maxLentLen:
-			err = fmt.Errorf("the tools of a client have at most %d bytes", maxLentLen)
+		case size > maxLentSize:
+			err = fmt.Errorf("the tools of a client have at most %d bytes", maxLentSize)
 		}
 		if err != nil {
 			refusals = append(refusals, refused{tool.name, err.Error()})

@@ -28,8 +28,8 @@ func newLentTool(raw []byte) (tool lentTool, err error) {
 		Name, Title, Description string
 		InputSchema              json.RawMessage
 		Annotations              struct {
-			ReadOnlyHint, UntrustedContentHint, ConsequentialHint, Debugging bool
-			DestructiveHint, IdempotentHint, OpenWorldHint                   *bool
+			UntrustedContentHint, ConsequentialHint, Debugging           bool
+			ReadOnlyHint, DestructiveHint, IdempotentHint, OpenWorldHint *bool
 		}
 	}
 	if err := json.Unmarshal(raw, &d); err != nil {
@@ -41,8 +41,8 @@ func newLentTool(raw []byte) (tool lentTool, err error) {
 		return tool, fmt.Errorf("a name has 1 to 128 of A-Z a-z 0-9 _ . -")
 	case d.Description == "":
 		return tool, fmt.Errorf("it has no description")
-	case len(raw) > maxToolLen:
-		return tool, fmt.Errorf("its definition has more than %d bytes", maxToolLen)
+	case len(raw) > maxToolSize:
+		return tool, fmt.Errorf("its definition has more than %d bytes", maxToolSize)
 	}
 	if d.InputSchema == nil {
 		d.InputSchema = json.RawMessage(`{"type":"object"}`)
@@ -58,13 +58,13 @@ func newLentTool(raw []byte) (tool lentTool, err error) {
 		}
 	}
 	a := d.Annotations
-	set("readOnlyHint", &a.ReadOnlyHint)
+	set("readOnlyHint", a.ReadOnlyHint)
 	if a.DestructiveHint == nil && a.ConsequentialHint {
 		a.DestructiveHint = &a.ConsequentialHint
 	}
 	set("destructiveHint", a.DestructiveHint)
 	set("idempotentHint", a.IdempotentHint)
-	if a.OpenWorldHint == nil {
+	if a.OpenWorldHint == nil && a.UntrustedContentHint {
 		a.OpenWorldHint = &a.UntrustedContentHint
 	}
 	set("openWorldHint", a.OpenWorldHint)
@@ -74,7 +74,9 @@ func newLentTool(raw []byte) (tool lentTool, err error) {
 	}
 	b = wire.AppendString(append(b, `,"description":`...), d.Description)
 	b = append(append(b, `,"inputSchema":`...), d.InputSchema...)
-	b = append(append(b, `,"annotations":`...), hints...)
+	if len(hints) > 2 {
+		b = append(append(b, `,"annotations":`...), hints...)
+	}
 	if tool.untrusted {
 		b = append(append(b, `,"_meta":`...), untrustedMeta...)
 	}

@@ -38,8 +38,9 @@ type Rate struct {
 
 type patterns = struct{ Include, Exclude []string }
 
-// nativeTools is the name of the native tools where servers are named.
-const nativeTools = "native tools"
+// nativeTools and lentTools are the names of the native tools, and of those that clients lend, where
+// servers are named.
+const nativeTools, lentTools = "native tools", "lent tools"
 
 func (p *Profile) keys() keySet {
 	return keySet{
@@ -103,10 +104,10 @@ func someOf(read reader[string]) reader[[]string] {
 // readServerGlob reads a pattern of servers, which may come later in the file.
 func readServerGlob(d *decoder, n node) (string, bool) {
 	pattern, ok := readGlob(d, n)
-	if ok && !strings.ContainsAny(pattern, `*?[\`) && pattern != nativeTools {
+	if ok && !strings.ContainsAny(pattern, `*?[\`) && pattern != nativeTools && pattern != lentTools {
 		d.atEnd = append(d.atEnd, func() {
 			if !slices.Contains(d.servers, pattern) {
-				d.errorf(n, "unknown server %s%s", hint.Quote(pattern), hint.DidYouMean(pattern, append(slices.Clip(d.servers), nativeTools)))
+				d.errorf(n, "unknown server %s%s", hint.Quote(pattern), hint.DidYouMean(pattern, append(slices.Clip(d.servers), nativeTools, lentTools)))
 			}
 		})
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/process"
 	"github.com/mcpbridge/mcpbridge/bridge/rates"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
+	"github.com/mcpbridge/mcpbridge/mcpserver/web"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -27,6 +28,7 @@ type Pool struct {
 	children   mcpclient.Children
 	calls      callRecord
 	buckets    rates.Buckets
+	lending    *web.Lending
 
 	mu      sync.Mutex // guards clients, and their users
 	clients map[[sha256.Size]byte]*pooled
@@ -34,8 +36,11 @@ type Pool struct {
 
 // NewPool returns a Pool without clients.
 func NewPool() *Pool {
-	return &Pool{id: rand.Text(), supervisor: process.NewSupervisor(), clients: map[[sha256.Size]byte]*pooled{}}
+	return &Pool{id: rand.Text(), supervisor: process.NewSupervisor(), lending: web.NewLending(), clients: map[[sha256.Size]byte]*pooled{}}
 }
+
+// Lending has the tools that clients lend, which Stacks show if their config allows it.
+func (p *Pool) Lending() *web.Lending { return p.lending }
 
 // Close ends the supervisor of child processes and the record of calls, when all Stacks of the pool have
 // been closed. The error says why processes that the program may leave behind when it is killed could not

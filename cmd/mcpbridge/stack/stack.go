@@ -175,6 +175,9 @@ func (s *Stack) Open(ctx context.Context, caller *bridge.Caller) (bridge.Session
 
 // wrap wraps what all sources are in, the innermost wrapper first.
 func (s *Stack) wrap(source bridge.Source, owner bool) bridge.Source {
+	if s.cfg.Lending {
+		source = s.pool.lending.Wrap(source, bridge.OverlayOptions{Native: bridge.NativeOptions{Log: s.log}, Reserved: s.bridge.Owner})
+	}
 	source = s.rates(source)
 	source = s.profiles(source, owner)
 	source = s.Calls().Wrap(source)

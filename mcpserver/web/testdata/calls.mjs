@@ -1,6 +1,6 @@
 // Lists and calls tools of the fake source: node calls.mjs URL ERA
 import assert from "node:assert/strict";
-import { connect, BridgeError } from "./module.mjs";
+import { connect, BridgeError } from "./mcpbridge.mjs";
 
 const [url, era] = process.argv.slice(2);
 const bridge = await connect({ url, era });

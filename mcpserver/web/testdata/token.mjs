@@ -1,6 +1,6 @@
 // Connects with a token, and without: node token.mjs URL TOKEN
 import assert from "node:assert/strict";
-import { connect } from "./module.mjs";
+import { connect } from "./mcpbridge.mjs";
 
 const [url, token] = process.argv.slice(2);
 for (const given of [token, async () => token]) {
