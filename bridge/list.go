@@ -71,28 +71,35 @@ type Item struct {
 }
 
 // NewItem parses an item of a list result. It fails when the definition is not an object with the
-// kind's key, or has a member that some readers take for another one.
+// kind's key, or has members that readers understand differently.
 func NewItem(kind ListKind, raw []byte) (Item, error) {
 	key, ok := wire.Text(wire.Lookup(raw, kinds[kind].key))
 	if !ok {
 		return Item{}, fmt.Errorf("an item of %s has no %q: %.80s", kind.Method(), kinds[kind].key, raw)
 	}
-	for name := range wire.Members(raw) {
-		if known := variantOf(name); known != "" {
-			return Item{Key: key}, fmt.Errorf("%s %.100s: its key %.40q is a variant of %q", kinds[kind].noun, key, name, known)
-		}
+	if fault := faultOfKeys(raw); fault != "" {
+		return Item{Key: key}, fmt.Errorf("%s %.100s: its key %s", kinds[kind].noun, key, fault)
 	}
 	return Item{Key: key, Raw: raw, Repeatable: string(wire.Lookup(raw, "annotations", "readOnlyHint")) == "true" ||
 		string(wire.Lookup(raw, "annotations", "idempotentHint")) == "true",
 		ParamHeaders: bytes.Contains(raw, []byte(`"x-mcp-header"`))}, nil
 }
 
-// variantOf returns the member of a definition that a name spells in another letter case, for which a client
-// takes it that was written with encoding/json; "" without one.
-func variantOf(name string) string {
-	for _, known := range [...]string{"name", "uri", "uriTemplate", "title", "description", "inputSchema", "outputSchema", "annotations", "arguments"} {
-		if name != known && strings.EqualFold(name, known) {
-			return known
+// faultOfKeys says which key of a definition is there twice, or in another letter case: decoders take the
+// first, the last, the variant, or fail for the whole list. It is "" without one.
+func faultOfKeys(definition []byte) string {
+	known := [...]string{"name", "uri", "uriTemplate", "title", "description", "inputSchema", "outputSchema", "annotations", "arguments"}
+	var seen [len(known)]bool
+	for name := range wire.Members(definition) {
+		i := slices.IndexFunc(known[:], func(k string) bool { return strings.EqualFold(k, name) })
+		switch {
+		case i < 0:
+		case name != known[i]:
+			return fmt.Sprintf("%.40q is a variant of %q", name, known[i])
+		case seen[i]:
+			return fmt.Sprintf("%q occurs twice", name)
+		default:
+			seen[i] = true
 		}
 	}
 	return ""

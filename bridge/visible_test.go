@@ -84,14 +84,18 @@ func TestVisibleNames(t *testing.T) {
 	}
 }
 
-// A definition with a member that only some readers take for another one is refused.
-func TestVariants(t *testing.T) {
-	for _, raw := range []string{`{"name":"a","Name":"b__c"}`, `{"name":"a","DE\u017fCRIPTION":"x"}`, `{"name":"a","inputschema":{}}`} {
-		if it, err := NewItem(Tools, []byte(raw)); err == nil || it.Key != "a" || !strings.Contains(err.Error(), "is a variant of") {
+// A definition that readers understand differently is refused.
+func TestKeysOfDefinitions(t *testing.T) {
+	for raw, want := range map[string]string{
+		`{"name":"a","Name":"b__c"}`:                   `tool a: its key "Name" is a variant of "name"`,
+		`{"name":"a","DE\u017fCRIPTION":"x"}`:          `is a variant of "description"`,
+		`{"name":"a","inputschema":{}}`:                `is a variant of "inputSchema"`,
+		`{"name":"b__c","name":"a"}`:                   `"name" occurs twice`,
+		`{"name":"a","names":1,"Custom":2,"Custom":3}`: "",
+	} {
+		it, err := NewItem(Tools, []byte(raw))
+		if it.Key != "a" || (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %+v, %v", raw, it, err)
 		}
-	}
-	if _, err := NewItem(Tools, []byte(`{"name":"a","names":1,"Custom":2}`)); err != nil {
-		t.Error(err)
 	}
 }
