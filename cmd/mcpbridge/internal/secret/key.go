@@ -7,8 +7,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -105,6 +107,9 @@ func (s *Store) at(place string) (key sealKey, err error) {
 		if err == nil {
 			key, err = parseKey(string(text))
 		}
+		if err == nil && isExposed(s.keyPath()) {
+			err = errors.New("every user of this computer can read it: chmod 600 " + s.keyPath())
+		}
 		if err != nil {
 			err = fmt.Errorf("sealed with the key in %s: %w", s.keyPath(), err)
 		}
@@ -120,6 +125,15 @@ func (s *Store) at(place string) (key sealKey, err error) {
 		return key, err
 	}
 	return key, errDamaged
+}
+
+// isExposed reports whether other users can read a file, as the modes of it and its folder say.
+func isExposed(path string) bool {
+	can := func(path string, bit fs.FileMode) bool {
+		info, err := os.Stat(path)
+		return err == nil && info.Mode()&bit != 0
+	}
+	return runtime.GOOS != "windows" && can(path, 0o004) && can(filepath.Dir(path), 0o001)
 }
 
 // choose returns the key to seal with: the one of the environment, else that of the older file, else a

@@ -126,6 +126,28 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
+// A key that other users can read is not used.
+func TestExposed(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("modes say nothing there")
+	}
+	t.Setenv(KeyVariable, "")
+	c := &chain{err: errors.New("none")}
+	dir := filepath.Join(t.TempDir(), "state")
+	path := filepath.Join(dir, "s.sealed")
+	if err := open(path, c).Save("A", []byte(marked)); err != nil {
+		t.Fatal(err)
+	}
+	for modes, want := range map[[2]os.FileMode]string{{0o700, 0o644}: "", {0o755, 0o600}: "", {0o755, 0o644}: "chmod 600 " + filepath.Join(dir, keyFile)} {
+		if err := errors.Join(os.Chmod(dir, modes[0]), os.Chmod(filepath.Join(dir, keyFile), modes[1])); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := open(path, c).Load("A"); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v", modes, err)
+		}
+	}
+}
+
 // The key of the environment comes first, and a file gets it when it is changed.
 func TestVariable(t *testing.T) {
 	t.Setenv(KeyVariable, "")
