@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -176,7 +177,7 @@ func runFor(words []string, dir, searchPath string) ([]byte, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), commandTime)
 	defer cancel()
-	out, complaint := &start{most: maxOutput}, &start{most: maxComplaint}
+	out, complaint := &start{most: maxOutput, only: true}, &start{most: maxComplaint}
 	cmd := exec.CommandContext(ctx, path, words[1:]...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = dir, env, out, complaint, commandLinger
 	switch err = cmd.Run(); {
@@ -188,12 +189,12 @@ func runFor(words []string, dir, searchPath string) ([]byte, error) {
 		err = errors.New("not executable")
 	}
 	switch said := strings.TrimSpace(strings.ToValidUTF8(string(complaint.text), "?")); {
+	case out.more:
+		return nil, fmt.Errorf("%s prints more than %d KiB", filepath.Base(words[0]), maxOutput>>10)
 	case err != nil && said != "":
 		return nil, fmt.Errorf("%s: %w: %s", filepath.Base(words[0]), err, said)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", filepath.Base(words[0]), err)
-	case out.more:
-		return nil, fmt.Errorf("%s prints more than %d KiB", filepath.Base(words[0]), maxOutput>>10)
 	case !utf8.Valid(out.text):
 		return nil, fmt.Errorf("%s does not print text in UTF-8", filepath.Base(words[0]))
 	}
@@ -203,6 +204,7 @@ func runFor(words []string, dir, searchPath string) ([]byte, error) {
 // A start keeps the start of what is written.
 type start struct {
 	most int
+	only bool // more is an error of the writer, which a command does not survive
 	text []byte
 	more bool
 }
@@ -210,6 +212,9 @@ type start struct {
 func (s *start) Write(p []byte) (int, error) {
 	kept := p[:min(len(p), s.most-len(s.text))]
 	s.text, s.more = append(s.text, kept...), s.more || len(kept) < len(p)
+	if s.more && s.only {
+		return len(kept), io.ErrShortWrite
+	}
 	return len(p), nil
 }
 

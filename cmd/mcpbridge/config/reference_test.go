@@ -138,6 +138,7 @@ func TestCommandReference(t *testing.T) {
 		`sh -c 'echo locked >&2; echo ` + secretMark + `; exit 3'`: "sh: exit status 3: locked",
 		`true`:                        "it is empty",
 		`sh -c 'yes | head -c 70000'`: "prints more than 64 KiB",
+		`yes`:                         "prints more than 64 KiB",
 	} {
 		if _, err := load(command); err == nil || !strings.HasSuffix(err.Error(), want) || strings.HasSuffix(err.Error(), secretMark) {
 			t.Errorf("%s: %v", command, err)
