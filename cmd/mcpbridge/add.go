@@ -26,7 +26,8 @@ import (
 const addAbout = `Adds a server to the config: a command, a URL, or what a server.json of the MCP
 Registry describes. All else in the config stays as it is. Secrets go into .env
 beside it, as variables. The server is connected once, to say what it offers, asks
-and costs. One that cannot be connected is written all the same, with exit code 1.`
+and costs. One that cannot be connected is written all the same, with exit code 1.
+On a terminal you can log in at once to one that wants that.`
 
 // addFlags are the arguments of add.
 type addFlags struct {
@@ -175,7 +176,10 @@ func (a *addition) run(ctx context.Context) error {
 	if err := a.print(); err != nil {
 		return err
 	}
-	if !a.checked.OK {
+	switch {
+	case a.checked.WantsLogin && !a.flags.asJSON && output.IsTerminal(a.std.in):
+		return runLogin(ctx, []string{a.flags.name, "--config", a.path}, a.std)
+	case !a.checked.OK:
 		return &exitError{code: exitFailed}
 	}
 	return nil
@@ -309,7 +313,7 @@ func (a *addition) print() error {
 	for _, note := range a.notes {
 		output.Item(a.std.out, "     ", terminal.Inline(note))
 	}
-	if !a.checked.OK {
+	if !a.checked.OK && !a.checked.WantsLogin {
 		output.Item(a.std.err, "", fmt.Sprintf("mcpbridge: %s is in the config, and could not be connected: mend it and run mcpbridge check, or mcpbridge remove %s", a.flags.name, a.flags.name))
 	}
 	return nil

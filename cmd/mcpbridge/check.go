@@ -101,7 +101,8 @@ type checkedServer struct {
 	Next         string   `json:"next,omitempty"`   // what to do
 	Notes        []string `json:"notes,omitempty"`
 
-	Login *oauth.Status `json:"login,omitempty"`
+	Login      *oauth.Status `json:"login,omitempty"`
+	WantsLogin bool          `json:"wantsLogin,omitempty"` // a person has to log in
 }
 
 type checkedAPI struct {
@@ -163,7 +164,9 @@ func (c *checker) server(ctx context.Context, st *stack.ServerState, took time.D
 	s.Node = node
 	if !s.OK {
 		s.Next = (&diagnosis.Failure{Command: command, URL: server.URL, Reason: st.Reason, Output: st.Output}).Next()
-		if server.Fault != nil { // it says so itself
+		login := c.Login(st.Name)
+		s.WantsLogin = login != nil && login.Challenged()
+		if server.Fault != nil || s.WantsLogin { // it says so itself
 			s.Next = ""
 		} else if old {
 			s.Next = diagnosis.TooOld(node)

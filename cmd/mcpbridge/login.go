@@ -41,9 +41,10 @@ type loginReport struct {
 	Server string `json:"server"`
 	URL    string `json:"url"`
 	*oauth.Status
-	LoggedIn bool   `json:"loggedIn"`
-	Tools    int    `json:"tools,omitempty"`
-	Note     string `json:"note,omitempty"`
+	LoggedIn bool     `json:"loggedIn"`
+	Tools    int      `json:"tools,omitempty"`
+	Note     string   `json:"note,omitempty"`
+	Findings []string `json:"findings,omitempty"` // what its tools should not say, as it was not known before
 }
 
 func newLoginFlags(name, usage, about string, std streams) *loginFlags {
@@ -196,7 +197,7 @@ func (l *loginRun) report(client *oauth.Client, st *stack.ServerState, without s
 	if err != nil {
 		return err
 	}
-	report := loginReport{Server: l.server.Name, URL: l.server.URL, Status: status, LoggedIn: status != nil, Tools: st.Items[bridge.Tools]}
+	report := loginReport{Server: l.server.Name, URL: l.server.URL, Status: status, LoggedIn: status != nil, Tools: st.Items[bridge.Tools], Findings: findingsOf(st.Tools)}
 	if status == nil {
 		report.Note = without
 	}
@@ -208,6 +209,9 @@ func (l *loginRun) report(client *oauth.Client, st *stack.ServerState, without s
 		text = "logged in " + loginLine(status, time.Now())
 	}
 	output.Item(l.std.out, "", fmt.Sprintf("%s: %s; %s", l.server.Name, text, plural(report.Tools, "tool")))
+	for _, found := range report.Findings {
+		output.Item(l.std.out, "     ", "note: "+terminal.Inline(found))
+	}
 	return nil
 }
 

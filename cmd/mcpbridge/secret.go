@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -83,7 +84,7 @@ func (f *sourceFlags) secretNames(args []string, most int) ([]string, error) {
 // readSecret asks for a secret, or reads it from standard input without the end of its last line.
 func readSecret(ctx context.Context, name string, std streams) (text []byte, err error) {
 	if in, ok := std.in.(*os.File); ok && term.IsTerminal(int(in.Fd())) {
-		text, err = askSecret(ctx, name, int(in.Fd()), std.err)
+		text, err = askSecret(ctx, name, in, std.err)
 	} else if text, err = file.ReadAll(std.in, maxSecret); err == nil {
 		text = []byte(strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"))
 	}
@@ -97,27 +98,35 @@ func readSecret(ctx context.Context, name string, std streams) (text []byte, err
 }
 
 // askSecret reads a line from the terminal, which does not show it.
-func askSecret(ctx context.Context, name string, terminal int, w io.Writer) ([]byte, error) {
-	before, err := term.GetState(terminal)
+func askSecret(ctx context.Context, name string, in *os.File, w io.Writer) ([]byte, error) {
+	before, err := term.MakeRaw(int(in.Fd())) // first, as what is typed from the prompt on is not to be shown
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(w, "%s (it is not shown): ", name)
-	defer fmt.Fprintln(w)
+	defer term.Restore(int(in.Fd()), before)
+	if f, ok := output.File(w); ok {
+		w = f // the names of secrets are clean
+	}
 	type line struct {
-		text []byte
+		text string
 		err  error
 	}
 	typed := make(chan line, 1)
 	go func() {
-		text, err := term.ReadPassword(terminal)
+		text, err := term.NewTerminal(struct {
+			io.Reader
+			io.Writer
+		}{in, w}, "").ReadPassword(name + " (it is not shown): ")
 		typed <- line{text, err}
 	}()
 	select {
 	case l := <-typed:
-		return l.text, l.err
-	case <-ctx.Done():
-		_ = term.Restore(terminal, before) // the program ends
+		if errors.Is(l.err, io.EOF) { // Control-C is no signal here
+			io.WriteString(w, "\r\n")
+			l.err = &exitError{code: exitInterrupted}
+		}
+		return []byte(l.text), l.err
+	case <-ctx.Done(): // the program ends
 		return nil, context.Cause(ctx)
 	}
 }
