@@ -107,6 +107,11 @@ func bundle(t *testing.T) string {
 func pageHandler(script string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /page.html", func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, "testdata/page.html") })
+	mux.HandleFunc("GET /module.html", func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, "testdata/module.html") })
+	mux.HandleFunc("GET /module.mjs", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/javascript")
+		http.ServeFile(w, r, "testdata/module.mjs")
+	})
 	mux.HandleFunc("GET /page.js", func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, script) })
 	return mux
 }
@@ -114,7 +119,8 @@ func pageHandler(script string) http.Handler {
 // browser is a running Chromium.
 type browser struct{ ctx context.Context }
 
-func startBrowser(t *testing.T) browser {
+// startBrowser starts Chromium with some features that it does not have by default.
+func startBrowser(t *testing.T, features ...string) browser {
 	t.Helper()
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -134,6 +140,9 @@ func startBrowser(t *testing.T) browser {
 		chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("no-proxy-server", true),
 		chromedp.Flag("host-resolver-rules", "MAP "+friend+" 127.0.0.1, MAP "+stranger+" 127.0.0.1"),
+	}
+	if len(features) > 0 {
+		options = append(options, chromedp.Flag("enable-features", strings.Join(features, ",")))
 	}
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Chromium refuses to run as root with it

@@ -144,7 +144,7 @@ export class Bridge extends EventTarget {
   #away = false; // for longer than patience
   #lending = false; // the tools are being sent
   #lendAgain = false;
-  #tab = crypto.randomUUID(); // of this page as long as it is loaded
+  #tab = Array.from(crypto.getRandomValues(new Uint32Array(4)), (n) => n.toString(36)).join("-"); // of this page as long as it is loaded
   /** @type {any} */ #timer;
   /** @type {any} */ #patience;
   /** @type {(() => void)[]} */ #atEnd = [];
@@ -795,8 +795,11 @@ const namePattern = /^[A-Za-z0-9_.-]{1,128}$/;
 /** Checks a tool as WebMCP does and returns its definition as MCP has it. @param {ModelContextTool} tool @returns {JSONObject} */
 function define(tool) {
   if (typeof tool?.execute !== "function") throw new TypeError("registerTool: execute is not a function");
+  for (const key of ["name", "description"]) {
+    if (typeof /** @type {any} */ (tool)[key] !== "string") throw new TypeError(`registerTool: ${key} is not a string`);
+  }
   if (!namePattern.test(tool.name)) throw new DOMException(`registerTool: the name ${JSON.stringify(tool.name)} is not 1 to 128 of A-Z a-z 0-9 _ . -`, "InvalidStateError");
-  if (typeof tool.description !== "string" || tool.description === "") throw new DOMException(`registerTool: tool ${tool.name} has no description`, "InvalidStateError");
+  if (tool.description === "") throw new DOMException(`registerTool: tool ${tool.name} has no description`, "InvalidStateError");
   const { name, title, description, inputSchema = { type: "object" }, annotations } = tool;
   if (typeof inputSchema !== "object" || inputSchema === null) throw new TypeError(`registerTool: the inputSchema of tool ${name} is not an object`);
   const text = JSON.stringify({ name, title, description, inputSchema, annotations: plain(annotations) }); // throws TypeError for a cycle

@@ -1,0 +1,134 @@
+package browsertest
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"net/http/httptest"
+	"net/url"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// TestModule runs the bridge's own module in a page, with the browser's WebMCP and without.
+func TestModule(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		features []string
+		native   string
+	}{
+		{"polyfill", nil, "false"},
+		{"native", []string{"WebMCPTesting"}, "true"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			browser := startBrowser(t, c.features...)
+			program := build(t)
+			pages := httptest.NewServer(pageHandler(""))
+			t.Cleanup(pages.Close)
+			_, port, _ := net.SplitHostPort(pages.Listener.Addr().String())
+			loopback, foreign := "http://127.0.0.1:"+port, "http://"+friend+":"+port
+			open := serve(t, program, object{"lending": true})
+			if c.native == "false" {
+				guarded := serve(t, program, object{"tokens": object{"page": token}, "allowedOrigins": []string{foreign}})
+				for _, era := range []string{"modern", "legacy"} {
+					browser.open(t, loopback, open, url.Values{"do": {"calls"}, "era": {era}}).read(t).mustCount(t)
+					browser.open(t, foreign, guarded, url.Values{"do": {"calls"}, "era": {era}, "token": {token}}).read(t).mustCount(t)
+				}
+				browser.open(t, loopback, open, url.Values{"do": {"webmcp"}, "native": {"false"}}).read(t).mustBeDone(t)
+				lending(t, browser, program, loopback, open)
+				return
+			}
+			browser.open(t, loopback, open, url.Values{"do": {"webmcp"}, "native": {"true"}}).read(t).mustBeDone(t)
+		})
+	}
+}
+
+// lending has other programs call the tools of two tabs.
+func lending(t *testing.T, browser browser, program, origin string, open *running) {
+	one := browser.open(t, origin, open, url.Values{"do": {"lend"}, "title": {"one"}})
+	one.read(t).mustBeDone(t)
+	call := func(args ...string) (string, error) {
+		var out, log bytes.Buffer
+		cmd := exec.Command(program, append([]string{"tools", "call", "--upstream", open.url + "/mcp"}, args...)...)
+		cmd.Stdout, cmd.Stderr = &out, &log
+		err := cmd.Run()
+		return strings.TrimSpace(out.String() + log.String()), err
+	}
+	if got, err := call("title"); got != "one" {
+		t.Errorf("with one tab: %s, %v", got, err)
+	}
+	two := browser.open(t, origin, open, url.Values{"do": {"lend"}, "title": {"two"}})
+	two.read(t).mustBeDone(t)
+	if got, err := call("title"); got != "two" {
+		t.Errorf("the tab looked at last: %s, %v", got, err)
+	}
+	if got, err := call("title", "--args", `{"tab":"9"}`); !strings.Contains(got, `"one"`) || !strings.Contains(got, `"two"`) {
+		t.Errorf("an unknown tab: %s, %v", got, err)
+	}
+	done := make(chan string, 1)
+	go func() {
+		got, err := call("stay")
+		if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 3 {
+			t.Errorf("the tab was closed during the call: %v", err)
+		}
+		done <- got
+	}()
+	if _, err := chromedp.Run(two.ctx, chromedp.Poll[bool](`document.getElementById("result").textContent === "running"`)); err != nil {
+		t.Fatal(err)
+	}
+	two.close()
+	if got := <-done; !strings.Contains(got, "it is unknown whether the call ran") {
+		t.Errorf("the tab was closed during the call: %s", got)
+	}
+	if got, err := call("title"); got != "one" {
+		t.Errorf("after the other tab was closed: %s, %v", got, err)
+	}
+}
+
+// tab is an open page.
+type tab struct {
+	ctx   context.Context
+	close func()
+}
+
+// open opens the page of the module in a tab.
+func (b browser) open(t *testing.T, origin string, bridge *running, query url.Values) tab {
+	t.Helper()
+	query.Set("bridge", bridge.url)
+	ctx, cancel := chromedp.NewContext(b.ctx)
+	t.Cleanup(cancel)
+	if err := chromedp.Do(ctx); err != nil { // the tab lives as long as this context
+		t.Fatal(err)
+	}
+	limited, stop := context.WithTimeout(ctx, patience)
+	t.Cleanup(stop)
+	if err := chromedp.Do(limited, chromedp.Navigate(origin+"/module.html?"+query.Encode())); err != nil {
+		t.Fatal(err)
+	}
+	return tab{limited, func() {
+		if err := chromedp.Cancel(ctx); err != nil {
+			t.Errorf("the tab does not close: %v", err)
+		}
+	}}
+}
+
+// read waits for the end of the page's script and returns what the page shows.
+func (b tab) read(t *testing.T) shown {
+	t.Helper()
+	err := chromedp.Do(b.ctx, chromedp.WaitReady(chromedp.CSS("body.done, body.refused")))
+	seen, readErr := chromedp.Run(b.ctx, chromedp.Evaluate[shown](readPage))
+	if err != nil || readErr != nil {
+		t.Fatalf("%v, %v (it shows %+v)", err, readErr, seen)
+	}
+	return seen
+}
+
+func (s shown) mustBeDone(t *testing.T) {
+	t.Helper()
+	if s.Outcome != "done" {
+		t.Errorf("the page shows %+v", s)
+	}
+}
