@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/outbound"
 )
 
 // Grant is how a token is come by.
@@ -81,7 +82,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	plain := url.URL{Scheme: map[string]string{"ws": "http", "wss": "https"}[u.Scheme], Host: u.Host, Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery}
 	plain.Scheme = cmp.Or(plain.Scheme, u.Scheme)
-	if plain.Scheme != "https" && !(plain.Scheme == "http" && isLoopback(&plain)) {
+	if plain.Scheme != "https" && !(plain.Scheme == "http" && outbound.IsLoopback(&plain)) {
 		return nil, errors.New("OAuth needs a server with https")
 	}
 	if cfg.PrivateKey != "" {

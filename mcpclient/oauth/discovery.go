@@ -101,7 +101,7 @@ func (c *Client) findResource(ctx context.Context, named string) (*resource, err
 			return nil, fmt.Errorf("its resource metadata: %w", err)
 		}
 		if !c.isFor(r.Resource) {
-			return nil, fmt.Errorf("the resource metadata at %s is for %.200q, and not for %s", bare(u), r.Resource, bare(c.server))
+			return nil, fmt.Errorf("the resource metadata at %s is for %.200q, and not for %s", outbound.Bare(u), r.Resource, outbound.Bare(c.server))
 		}
 		r.url = u.String()
 		return r, nil
@@ -151,7 +151,7 @@ func (c *Client) findAuthority(ctx context.Context, issuer string, legacy bool) 
 			issuer = a.Issuer // nobody has named one
 		}
 		if a.Issuer != issuer {
-			return nil, fmt.Errorf("the metadata at %s is that of %.200q, and not of %q, its authorization server", bare(u), a.Issuer, issuer)
+			return nil, fmt.Errorf("the metadata at %s is that of %.200q, and not of %q, its authorization server", outbound.Bare(u), a.Issuer, issuer)
 		}
 		return a, c.checkAuthority(a)
 	}

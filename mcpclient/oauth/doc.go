@@ -24,6 +24,6 @@
 //
 // All URLs but that of the MCP server come from others. They must be https, or http on loopback if
 // the MCP server is there itself, and no connection goes into a private network unless the MCP server
-// is in one: fetch decides that by the address of the connection. A token is sent to the server for
+// is in one: outbound.Guard decides that by the address of the connection. A token is sent to the server for
 // which it was issued, and to the authorization server that issued it.
 package oauth

@@ -1,0 +1,70 @@
+package outbound
+
+import (
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+func newTestGuard(t *testing.T, server string) *Guard {
+	t.Helper()
+	u, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewGuard(u, nil)
+}
+
+func TestGuard(t *testing.T) {
+	public, internal := newTestGuard(t, "https://mcp.example.com/mcp"), newTestGuard(t, "https://10.1.2.3/mcp")
+	public.private = func() bool { return false }
+	for _, test := range []struct {
+		address          string
+		public, internal bool
+	}{
+		{"93.184.216.34", true, true},
+		{"2606:2800:220:1::1", true, true},
+		{"10.0.0.1", false, true},
+		{"192.168.1.1", false, true},
+		{"169.254.169.254", false, true},
+		{"100.64.0.1", false, true},
+		{"fd00::1", false, true},
+		{"fe80::1", false, true},
+		{"127.0.0.1", false, false},
+		{"::1", false, false},
+		{"::ffff:127.0.0.1", false, false},
+		{"::ffff:10.0.0.1", false, true},
+		{"64:ff9b::a00:1", false, true},
+		{"2002:7f00:1::", false, true},
+		{"0.0.0.0", false, true},
+		{"255.255.255.255", false, true},
+	} {
+		ip := netip.MustParseAddr(test.address)
+		if got := public.checkAddress(ip) == nil; got != test.public {
+			t.Errorf("%s from a public server: %v", ip, got)
+		}
+		if got := internal.checkAddress(ip) == nil; got != test.internal {
+			t.Errorf("%s from a server in the network: %v", ip, got)
+		}
+	}
+	for _, address := range []string{"https://10.0.0.1/token", "https://[::1]/", "http://127.0.0.1/", "http://auth.example.com/", "https://user@auth.example.com/"} {
+		u, _ := url.Parse(address)
+		if public.Check(u) == nil {
+			t.Errorf("%q may be requested", u)
+		}
+	}
+	local := newTestGuard(t, "http://localhost:1/mcp")
+	if u, _ := url.Parse("http://127.0.0.1:2/token"); local.Check(u) != nil {
+		t.Errorf("from a server on this computer: %v", local.Check(u))
+	}
+}
+
+// A name that leads to this computer is refused when it is dialed.
+func TestGuardDials(t *testing.T) {
+	client := &http.Client{Transport: newTestGuard(t, "https://mcp.example.com/mcp")}
+	if _, err := client.Get("https://localhost:1/"); err == nil || !strings.Contains(err.Error(), "refused to connect to") {
+		t.Errorf("localhost: %v", err)
+	}
+}
