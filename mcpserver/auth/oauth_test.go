@@ -1,6 +1,7 @@
 package auth_test
 
 import (
+	"cmp"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -37,7 +38,10 @@ type issuer struct {
 	mu     sync.Mutex
 	away   bool
 	keys   []jose.JSONWebKey
-	others []any // keys that are for something else
+	others []any             // keys that are for something else
+	jwks   string            // in place of its own address of the keys
+	moved  map[string]string // where paths redirect to
+	asked  []string          // URLs
 }
 
 func newIssuer(t *testing.T) *issuer {
@@ -51,10 +55,15 @@ func (i *issuer) RoundTrip(r *http.Request) (*http.Response, error) {
 	if i.away {
 		return nil, errors.New("away")
 	}
+	i.asked = append(i.asked, r.URL.String())
 	w := httptest.NewRecorder()
+	if to := i.moved[r.URL.Path]; to != "" {
+		http.Redirect(w, r, to, http.StatusFound)
+		return w.Result(), nil
+	}
 	switch r.URL.Path {
 	case "/.well-known/oauth-authorization-server":
-		json.NewEncoder(w).Encode(map[string]string{"issuer": i.url, "jwks_uri": i.url + "/keys"})
+		json.NewEncoder(w).Encode(map[string]string{"issuer": i.url, "jwks_uri": cmp.Or(i.jwks, i.url+"/keys")})
 	case "/keys":
 		i.fetches.Add(1)
 		all := slices.Clone(i.others)
@@ -106,8 +115,10 @@ func (i *issuer) sign(alg jose.SignatureAlgorithm, key any, kid, typ string, cha
 	return text
 }
 
+func newKey() (*ecdsa.PrivateKey, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }
+
 func newECDSA(t *testing.T) *ecdsa.PrivateKey {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	key, err := newKey()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,6 +155,7 @@ func TestOAuth(t *testing.T) {
 		{"good", es(nil), ""},
 		{"RSA, without a kid", i.sign(jose.RS256, pair, "", "JWT", nil), ""},
 		{"several audiences", es(map[string]any{"aud": []string{"x", "https://bridge.example"}}), ""},
+		{"a time that is text", es(map[string]any{"exp": "soon"}), "not of the types"},
 		{"scp", es(map[string]any{"scope": nil, "scp": []string{"tools"}}), ""},
 		{"none", none(), "not a JWT with a signature"},
 		{"HS256 with the public key", i.sign(jose.HS256, public, "rsa", "JWT", nil), "not a JWT with a signature"},
@@ -249,6 +261,39 @@ func TestKeysRotate(t *testing.T) {
 		}
 		synctest.Wait()
 	})
+}
+
+// Keys come from where the metadata of the issuer says, if they are safely got there, and from nowhere else.
+func TestKeysElsewhere(t *testing.T) {
+	key := newECDSA(t)
+	for name, change := range map[string]func(*issuer){
+		"plain http":           func(i *issuer) { i.jwks = "http://id.example/keys" },
+		"a file":               func(i *issuer) { i.jwks = "file:///etc/passwd" },
+		"the metadata of a VM": func(i *issuer) { i.jwks = "http://169.254.169.254/keys" },
+		"no address":           func(i *issuer) { i.jwks = "keys" },
+		"with a password":      func(i *issuer) { i.jwks = "https://a:b@id.example/keys" },
+		"another's metadata":   func(i *issuer) { i.url = "https://evil.example" },
+		"redirected keys":      func(i *issuer) { i.moved = map[string]string{"/keys": "https://evil.example/keys"} },
+		"redirected metadata": func(i *issuer) {
+			i.moved = map[string]string{"/.well-known/oauth-authorization-server": "https://evil.example/m"}
+		},
+		"keys in the network":   func(i *issuer) { i.moved = map[string]string{"/keys": "http://127.0.0.1:1/keys"} },
+		"a redirect to the key": func(i *issuer) { i.moved = map[string]string{"/keys": "/keys2"} },
+	} {
+		i := newIssuer(t)
+		i.publish(map[string]crypto.Signer{"1": key})
+		o := i.oauth(nil)
+		token := i.sign(jose.ES256, key, "1", "JWT", nil)
+		change(i)
+		if id, err := o.Authenticate(t.Context(), &auth.Credentials{Token: token}); id != nil || err == nil || !strings.Contains(err.Error(), "cannot be verified at present") {
+			t.Errorf("%s: %v, %v", name, id, err)
+		}
+		for _, address := range i.asked {
+			if !strings.HasPrefix(address, "https://id.example/.well-known/") && address != "https://id.example/keys" {
+				t.Errorf("%s: %s is fetched", name, address)
+			}
+		}
+	}
 }
 
 func BenchmarkTokens(b *testing.B) {
