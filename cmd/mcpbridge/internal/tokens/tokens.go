@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"slices"
 	"strings"
@@ -73,6 +74,9 @@ func parse(text []byte) (all contents, err error) {
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&all); err != nil {
 		return all, fmt.Errorf("not a file of tokens: %w", err)
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return all, errors.New("not a file of tokens: expected its end after the object")
 	}
 	for i, t := range all.Tokens {
 		if sum, err := hex.DecodeString(t.SHA256); err != nil || len(sum) != sha256.Size {
