@@ -32,7 +32,8 @@ func TestWrappers(t *testing.T) {
 	var stream observe.Stream
 	defer stream.Read(observe.Reading{}, func([]observe.Call) {}).Close()
 	none := func(source bridge.Source) bridge.Source { return source }
-	whole := func(s bridge.Source) bridge.Source { return stream.Wrap(profiles(limited(guard(overlay(s))))) }
+	observed := func(s bridge.Source) bridge.Source { return stream.Wrap(s, nil) }
+	whole := func(s bridge.Source) bridge.Source { return observed(profiles(limited(guard(overlay(s))))) }
 	for _, c := range []struct {
 		name         string
 		member, wrap func(bridge.Source) bridge.Source
@@ -40,7 +41,7 @@ func TestWrappers(t *testing.T) {
 		{"Guard", none, guard},
 		{"Guard of a member", guard, none},
 		{"Overlay", none, overlay},
-		{"a Stream of calls", none, stream.Wrap},
+		{"a Stream of calls", none, observed},
 		{"profiles", none, profiles},
 		{"pins", pinning(t), none},
 		{"all", func(s bridge.Source) bridge.Source { return guard(pinning(t)(s)) }, whole},

@@ -44,7 +44,8 @@ var errCrowded = errors.New("too many bytes are in flight")
 // account counts what the callers of one principal use. Its methods may be called at once, and take
 // no lock.
 type account struct {
-	whole *account // that of all principals; nil in that itself
+	whole *account     // that of all principals; nil in that itself
+	lacks atomic.Int64 // requests for which there was no more of something; in that of all principals
 	most  [resources]atomic.Int64
 	used  [resources]atomic.Int64
 	vain  [resources]atomic.Int64 // when there was last nothing to evict, in Unix ns
@@ -80,6 +81,7 @@ func (a *account) exhausted(what string, r resource) *toolformat.Error {
 	if r == openSessions || r == openViews {
 		limit = " (limits.sessions in the config)"
 	}
+	a.whole.lacks.Add(1)
 	own, whole := a.most[r].Load(), a.whole.most[r].Load()
 	if own < whole {
 		return unavailable("too many %s: at most %d, of which %d for each principal%s", what, whole, own, limit)

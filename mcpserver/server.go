@@ -76,6 +76,9 @@ func (s *Server) Close() error {
 	return nil
 }
 
+// Refused returns how many requests and connections were not let in so far, or were refused by a limit.
+func (s *Server) Refused() int64 { return s.refused.Load() + s.opts().accounts.whole.lacks.Load() }
+
 // start runs f in a goroutine that Close waits for, and reports false when the Server is closed.
 func (s *Server) start(f func()) bool {
 	s.mu.Lock()

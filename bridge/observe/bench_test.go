@@ -19,7 +19,7 @@ func BenchmarkStream(b *testing.B) {
 	}
 	req := toolsCall(b, "x", `{"q":"some words"}`)
 	var sessions []bridge.Session
-	for _, source := range []bridge.Source{nothing, idle.Wrap(nothing), read.Wrap(nothing)} {
+	for _, source := range []bridge.Source{nothing, idle.Wrap(nothing, nil), read.Wrap(nothing, nil)} {
 		s, err := source.Open(b.Context(), &bridge.Caller{})
 		if err != nil {
 			b.Fatal(err)

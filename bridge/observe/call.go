@@ -19,7 +19,9 @@ type Call struct {
 	Took   time.Duration // until it ended
 	Asked  time.Duration // the part of Took for which an answer of the caller was awaited
 	Caller *Caller
-	Model  string // that has made the call for the caller, as "provider/model"; "" without one
+
+	Profile string // of the caller; "" without one
+	Model   string // that has made the call for the caller, as "provider/model"; "" without one
 
 	Method string
 	Target string // the tool, prompt, resource or task, as the caller named it; may be ""

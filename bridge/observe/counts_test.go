@@ -19,7 +19,7 @@ func TestCounts(t *testing.T) {
 		defer counts.Close()
 		source := stream.Wrap(bridge.New(bridge.Options{},
 			bridge.Member{Name: "a", Source: sourcetest.NewFake()},
-			bridge.Member{Name: "b", Source: sourcetest.NewFake()}))
+			bridge.Member{Name: "b", Source: sourcetest.NewFake()}), nil)
 		var sessions []bridge.Session
 		for range 3 {
 			s, err := source.Open(t.Context(), caller())

@@ -15,6 +15,7 @@ func appendLine(dst []byte, c *Call) []byte {
 	dst = c.Time.UTC().AppendFormat(append(dst, `{"time":"`...), timeFormat)
 	dst = strconv.AppendInt(append(dst, `","session":`...), c.Caller.Session, 10)
 	dst = appendText(dst, "principal", c.Caller.Principal)
+	dst = appendText(dst, "profile", c.Profile)
 	dst = appendText(dst, "client", c.Caller.Client)
 	dst = appendText(dst, "version", c.Caller.Version)
 	dst = appendText(dst, "model", c.Model)

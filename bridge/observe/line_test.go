@@ -23,7 +23,7 @@ func examples() []observe.Call {
 	editor := &observe.Caller{Session: 3, Principal: "ann", Client: "some-editor", Version: "1.2"}
 	at := time.Date(2026, 11, 23, 19, 8, 4, 56_789_012, time.FixedZone("", 3600))
 	return []observe.Call{
-		{Time: at, Took: 1234567, Caller: editor, Method: "tools/call", Target: "github__search", Server: "github", In: 120, Out: 4096, Outcome: "ok"},
+		{Time: at, Took: 1234567, Caller: editor, Profile: "support", Method: "tools/call", Target: "github__search", Server: "github", In: 120, Out: 4096, Outcome: "ok"},
 		{Time: at, Took: 250, Caller: &observe.Caller{Session: 4}, Model: "anthropic/claude", Method: "vendor/method", Outcome: "unsupported", Reason: "method not found: vendor/method"},
 		{Time: at, Took: 90 * time.Second, Asked: 89 * time.Second, Caller: editor, Method: "tools/call", Target: "rm", Server: "files",
 			In: 60, Out: 30, Outcome: "tool_error", Arguments: []byte(`{"path":"/tmp/é", "n":1e400}`), Lost: 12},

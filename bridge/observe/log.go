@@ -35,6 +35,7 @@ func record(c *Call) slog.Record {
 	text("reason", c.Reason)
 	r.AddAttrs(slog.Int64("session", c.Caller.Session))
 	text("principal", c.Caller.Principal)
+	text("profile", c.Profile)
 	text("client", strings.TrimSpace(c.Caller.Client+" "+c.Caller.Version))
 	text("model", c.Model)
 	if c.Lost > 0 {

@@ -25,7 +25,7 @@ func do(t testing.TB, session bridge.Session, n int) {
 
 func open(t testing.TB, stream *observe.Stream) bridge.Session {
 	t.Helper()
-	session, err := stream.Wrap(nothing).Open(t.Context(), caller())
+	session, err := stream.Wrap(nothing, nil).Open(t.Context(), caller())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestCallers(t *testing.T) {
 	again := caller()
 	var sessions []bridge.Session
 	for range 2 { // one takes the place of the other
-		s, err := stream.Wrap(nothing).Open(t.Context(), again)
+		s, err := stream.Wrap(nothing, nil).Open(t.Context(), again)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,13 +28,18 @@ type openCaller struct {
 }
 
 // Wrap returns a source in front of another one that makes a Call of each request of its callers. It
-// belongs around all other wrappers: a Call is what the caller has sent and was told.
-func (s *Stream) Wrap(source bridge.Source) bridge.Source {
+// belongs around all other wrappers: a Call is what the caller has sent and was told. profile returns the
+// name of the profile that a caller has there; nil means that there are none.
+func (s *Stream) Wrap(source bridge.Source, profile func(*bridge.Caller) string) bridge.Source {
 	return bridge.Wrap(source, func(below bridge.Session, caller *bridge.Caller) (bridge.Session, error) {
-		return &session{
+		own := &session{
 			Session: below, stream: s, caller: s.addCaller(caller), id: caller.ID,
 			askable: string(bridge.Offers(caller.Capabilities)) != "{}",
-		}, nil
+		}
+		if profile != nil {
+			own.profile = profile(caller)
+		}
+		return own, nil
 	})
 }
 
@@ -82,6 +87,7 @@ type session struct {
 	stream  *Stream
 	caller  *Caller
 	id      string // of the caller
+	profile string // of the caller
 	askable bool   // the caller may be asked something during a call
 	closed  atomic.Bool
 }
@@ -132,7 +138,7 @@ type call struct {
 // end gives the Call to the readers, and keeps nothing of the reply.
 func (c *call) end(reply *bridge.Reply) {
 	made := Call{
-		Time: c.begun, Took: time.Since(c.begun), Caller: c.session.caller, Model: cut(c.req.Model, maxName),
+		Time: c.begun, Took: time.Since(c.begun), Caller: c.session.caller, Profile: c.session.profile, Model: cut(c.req.Model, maxName),
 		Method: cut(c.req.Method, maxName), Target: subject(c.req), Server: reply.Member, Out: len(reply.Result),
 	}
 	made.Outcome, made.Reason = outcomeOf(reply)

@@ -31,7 +31,7 @@ func TestContract(t *testing.T) {
 					for range c.readers {
 						t.Cleanup(stream.Read(observe.Reading{Arguments: true}, func([]observe.Call) {}).Close)
 					}
-					source = stream.Wrap(source)
+					source = stream.Wrap(source, nil)
 				}
 				return source
 			})
@@ -79,7 +79,7 @@ func observed(t *testing.T, reading observe.Reading, source bridge.Source, reque
 	t.Helper()
 	stream := &observe.Stream{}
 	reader := stream.Read(reading, func(calls []observe.Call) { all = append(all, calls...) })
-	session, err := stream.Wrap(source).Open(t.Context(), caller())
+	session, err := stream.Wrap(source, nil).Open(t.Context(), caller())
 	if err != nil {
 		t.Fatal(err)
 	}

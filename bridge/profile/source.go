@@ -19,6 +19,14 @@ type Options struct {
 	Log      *slog.Logger      // nil discards
 }
 
+// Of returns the name of the profile that a caller has; "" means none.
+func (o *Options) Of(caller *bridge.Caller) string {
+	if p, _ := o.choose(caller); p != nil {
+		return p.Name
+	}
+	return ""
+}
+
 // New wraps a source. Opening it fails for a caller for whom there is no profile; the operator has one
 // only if it asks for it. It may be used from many goroutines.
 func New(source bridge.Source, opts Options) bridge.Source {
@@ -33,7 +41,7 @@ type profiled struct {
 
 // Open implements bridge.Source.
 func (s *profiled) Open(ctx context.Context, caller *bridge.Caller) (bridge.Session, error) {
-	p, fault := s.choose(caller)
+	p, fault := s.opts.choose(caller)
 	if fault != nil {
 		return nil, fault
 	}
@@ -69,13 +77,13 @@ func (s *profiled) Open(ctx context.Context, caller *bridge.Caller) (bridge.Sess
 
 // choose returns the profile of a caller, nil for one without. The error tells nothing of profiles that
 // are not for the caller.
-func (s *profiled) choose(caller *bridge.Caller) (*Profile, *toolformat.Error) {
-	free := caller.Operator || s.opts.Optional
-	if caller.Profile == "" && (free || len(s.opts.Profiles) == 0 && caller.Profiles == nil) {
+func (o *Options) choose(caller *bridge.Caller) (*Profile, *toolformat.Error) {
+	free := caller.Operator || o.Optional
+	if caller.Profile == "" && (free || len(o.Profiles) == 0 && caller.Profiles == nil) {
 		return nil, nil
 	}
-	for i := range s.opts.Profiles {
-		p := &s.opts.Profiles[i]
+	for i := range o.Profiles {
+		p := &o.Profiles[i]
 		if (caller.Profile == "" || p.Name == caller.Profile) && (free || p.fits(caller)) {
 			return p, nil
 		}

@@ -30,6 +30,7 @@ type control struct {
 	counts *observe.Counts
 	stacks func() []*stack.Stack
 	end    func()       // ends the program
+	refuse func() int64 // how often it has refused; nil for a daemon
 	reload func() error // reads the config anew; nil without one
 }
 
@@ -38,6 +39,7 @@ type processState struct {
 	Kind    string        `json:"kind"` // daemon or serve
 	Config  string        `json:"config,omitempty"`
 	Listen  string        `json:"listen,omitempty"`
+	TLS     bool          `json:"tls,omitempty"`
 	Version string        `json:"version"`
 	PID     int           `json:"pid"`
 	Since   time.Time     `json:"since"`
@@ -45,6 +47,7 @@ type processState struct {
 	Callers int           `json:"callers"`          // sessions
 	Calls   int           `json:"calls"`            // since it began
 	Failed  int           `json:"failed"`
+	Refused int64         `json:"refused,omitempty"` // requests that were not let in, or by a limit
 	Servers []serverState `json:"servers"`
 }
 
@@ -189,6 +192,9 @@ func (c *control) state() processState {
 	delete(groups, 0) // of a server without a process
 	st.PID, st.Memory, st.Servers = os.Getpid(), processes[os.Getpid()], []serverState{}
 	st.Callers, st.Calls, st.Failed = now.All.Callers, now.All.Calls, now.All.Failed
+	if c.refuse != nil {
+		st.Refused = c.refuse()
+	}
 	held, found := map[string]int{}, map[string]int{}
 	for _, s := range c.stacks() {
 		for _, st := range s.Servers() {
@@ -251,8 +257,8 @@ func (l *live) commands(ctx context.Context, book *logbook.Book, listen string, 
 	version, _ := build()
 	counts := observe.NewCounts(l.Calls())
 	c := &control{
-		about: processState{Kind: "serve", Config: l.cfg.Path, Listen: listen, Version: version, Since: time.Now()},
-		book:  book, counts: counts, stacks: func() []*stack.Stack { return []*stack.Stack{l.Live.Stack()} }, end: end,
+		about: processState{Kind: "serve", Config: l.cfg.Path, Listen: listen, TLS: l.cfg.TLS.Cert != "", Version: version, Since: time.Now()},
+		book:  book, counts: counts, stacks: func() []*stack.Stack { return []*stack.Stack{l.Live.Stack()} }, end: end, refuse: l.front.Refused,
 	}
 	if c.about.Config != "" {
 		c.reload = func() error {

@@ -197,9 +197,15 @@ func (st *processState) print(w io.Writer, now time.Time) error {
 		about = append(about, bytesOf(st.Memory))
 	}
 	about = append(about, plural(st.Callers, "client"), plural(st.Calls, "call"))
+	if st.Refused > 0 {
+		about = append(about, strconv.FormatInt(st.Refused, 10)+" refused")
+	}
 	where := st.Config
-	if st.Listen != "" {
-		where = strings.TrimSpace("http://" + st.Listen + " " + st.Config)
+	if scheme := "http://"; st.Listen != "" {
+		if st.TLS {
+			scheme = "https://"
+		}
+		where = strings.TrimSpace(scheme + st.Listen + " " + st.Config)
 	}
 	output.Item(w, st.Kind+" ", where+" ("+strings.Join(about, ", ")+")")
 	if len(st.Servers) == 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 )
 
-// profiles gives the callers of a source the profiles of the config.
-func (s *Stack) profiles(source bridge.Source, optional bool) bridge.Source {
+// profiles returns the profiles of the config.
+func (s *Stack) profiles(optional bool) profile.Options {
 	opts := profile.Options{Claims: s.cfg.Claims(), Optional: optional, Log: s.log}
 	for _, p := range s.cfg.Profiles {
 		opts.Profiles = append(opts.Profiles, profile.Profile{
@@ -17,7 +17,7 @@ func (s *Stack) profiles(source bridge.Source, optional bool) bridge.Source {
 			Annotations: p.Annotations, Context: p.Context,
 		})
 	}
-	return profile.New(source, opts)
+	return opts
 }
 
 // rates bounds how often the callers of a source may call, as the config says.

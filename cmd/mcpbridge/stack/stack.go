@@ -23,6 +23,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/outbound"
 	"github.com/mcpbridge/mcpbridge/bridge/pins"
+	"github.com/mcpbridge/mcpbridge/bridge/profile"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
@@ -179,8 +180,9 @@ func (s *Stack) wrap(source bridge.Source, owner bool) bridge.Source {
 		source = s.pool.lending.Wrap(source, bridge.OverlayOptions{Native: bridge.NativeOptions{Log: s.log}, Reserved: s.bridge.Owner})
 	}
 	source = s.rates(source)
-	source = s.profiles(source, owner)
-	source = s.Calls().Wrap(source)
+	profiles := s.profiles(owner)
+	source = profile.New(source, profiles)
+	source = s.Calls().Wrap(source, profiles.Of)
 	return source
 }
 
