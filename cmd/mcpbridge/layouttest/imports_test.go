@@ -58,6 +58,7 @@ var rules = []struct {
 	{"mcpclient", with(centre, "mcpclient/internal/*")},
 	{"mcpclient/internal/*", leaves},
 	{"mcpclient/*", with(centre, "mcpclient")},
+	{"mcpclient/oauth/providertest", []string{"mcpclient/oauth"}},
 	{"mcpserver", with(centre, "mcpserver/internal/*", "mcpserver/auth")},
 	{"mcpserver/auth", centre},
 	{"mcpserver/internal/*", nil},

@@ -1,8 +1,6 @@
-// Package providertest has no code: it tests logins with oidc-provider, a certified OpenID provider.
 package providertest
 
 import (
-	"bufio"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -13,11 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/cookiejar"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -32,39 +26,6 @@ import (
 	"github.com/mcpbridge/mcpbridge/mcpclient/oauth"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
-
-// provider starts the authorization server of testdata/provider.mjs and returns its issuer. clients are
-// those that are registered before.
-func provider(t *testing.T, clients ...any) string {
-	modules := os.Getenv("MCPBRIDGE_OIDC_PROVIDER")
-	if modules == "" {
-		t.Skip("MCPBRIDGE_OIDC_PROVIDER names no folder with the packages of testdata/package.json")
-	}
-	script, err := os.ReadFile("testdata/provider.mjs")
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(modules, "provider.mjs") // from where it finds its packages
-	if err := os.WriteFile(path, script, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	settings, _ := json.Marshal(map[string]any{"lifetime": 3600, "clients": append([]any{}, clients...)})
-	cmd := exec.Command("node", path, string(settings))
-	in, _ := cmd.StdinPipe()
-	out, _ := cmd.StdoutPipe()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		in.Close()
-		cmd.Wait()
-	})
-	issuer, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(issuer)
-}
 
 // resource is an MCP server that checks the JWTs of an issuer. Its tool of a name wants that scope.
 type resource struct {
@@ -170,54 +131,6 @@ func (r *resource) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// memory is a Store.
-type memory struct {
-	mu   sync.Mutex // guards all
-	all  map[string][]byte
-	lock sync.Mutex
-}
-
-func (m *memory) Load(key string) ([]byte, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.all[key], nil
-}
-
-func (m *memory) Save(key string, value []byte) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.all[key] = value
-	return nil
-}
-
-func (m *memory) Delete(key string) error { return m.Save(key, nil) }
-
-func (m *memory) Lock(context.Context, string) (func(), error) {
-	m.lock.Lock()
-	return m.lock.Unlock, nil
-}
-
-func newMemory() *memory { return &memory{all: map[string][]byte{}} }
-
-// browser is one whose user agrees to everything, and keeps cookies.
-func browser(t *testing.T) oauth.Prompt {
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return oauth.Prompt{Open: func(address string) error {
-		resp, err := (&http.Client{Jar: jar}).Get(address)
-		if err != nil {
-			return err
-		}
-		resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
-			return fmt.Errorf("the browser shows %s of %s", resp.Status, resp.Request.URL)
-		}
-		return nil
-	}}
-}
-
 func newClient(t *testing.T, r *resource, store oauth.Store, change func(*oauth.Config)) *oauth.Client {
 	t.Helper()
 	cfg := oauth.Config{Server: r.URL + "/mcp", Store: store, Command: "mcpbridge login r"}
@@ -260,8 +173,8 @@ func callAs(t *testing.T, r *resource, auth *oauth.Client, tool string, caller *
 
 // TestAsk has calls wait for a person whose client shows the address of the login.
 func TestAsk(t *testing.T) {
-	r, asked, prompt := newResource(t, provider(t)), 0, browser(t)
-	c := newClient(t, r, newMemory(), func(cfg *oauth.Config) { cfg.MayAsk = func(p bridge.Principal) bool { return p.Name == "ana" } })
+	r, asked, prompt := newResource(t, Start(t).Issuer), 0, Browser(t)
+	c := newClient(t, r, &Memory{}, func(cfg *oauth.Config) { cfg.MayAsk = func(p bridge.Principal) bool { return p.Name == "ana" } })
 	caller := &bridge.Caller{
 		ID: "ana", Principal: bridge.Principal{Name: "ana"}, Capabilities: []byte(`{"elicitation":{"url":{}}}`),
 		Ask: func(_ context.Context, _ string, params []byte) ([]byte, *toolformat.Error) {
@@ -296,11 +209,11 @@ func succeeds(t *testing.T, err error) {
 }
 
 func TestLogin(t *testing.T) {
-	issuer := provider(t)
-	r, store := newResource(t, issuer), newMemory()
+	issuer := Start(t).Issuer
+	r, store := newResource(t, issuer), &Memory{}
 	c := newClient(t, r, store, nil)
 	wants(t, call(t, r, c, "read"), "it wants a login: run mcpbridge login r")
-	succeeds(t, c.Login(t.Context(), nil, browser(t)))
+	succeeds(t, c.Login(t.Context(), nil, Browser(t)))
 	succeeds(t, call(t, r, c, "read"))
 
 	// A token that the server no longer takes is renewed, by one of those that need it: the provider
@@ -328,15 +241,12 @@ func TestLogin(t *testing.T) {
 		t.Errorf("without the scope: %v", err)
 	}
 	wants(t, err, `mcpbridge login r --scope "write"`)
-	succeeds(t, c.Login(t.Context(), []string{"write"}, browser(t)))
+	succeeds(t, c.Login(t.Context(), []string{"write"}, Browser(t)))
 	succeeds(t, call(t, r, c, "write"))
 	succeeds(t, call(t, r, c, "read"))
 
 	// What logout revokes can be used no more.
-	kept := newMemory()
-	for key, value := range store.all {
-		kept.all[key] = value
-	}
+	kept := store.Copy()
 	succeeds(t, c.Logout(t.Context()))
 	r.refuse(r.latest())
 	wants(t, call(t, r, newClient(t, r, kept, nil), "read"), "its login has ended")
@@ -345,10 +255,10 @@ func TestLogin(t *testing.T) {
 
 // A token is for one server.
 func TestAudience(t *testing.T) {
-	issuer := provider(t)
-	r, other, store := newResource(t, issuer), newResource(t, issuer), newMemory()
+	issuer := Start(t).Issuer
+	r, other, store := newResource(t, issuer), newResource(t, issuer), &Memory{}
 	c := newClient(t, r, store, nil)
-	succeeds(t, c.Login(t.Context(), nil, browser(t)))
+	succeeds(t, c.Login(t.Context(), nil, Browser(t)))
 	succeeds(t, call(t, r, c, "read"))
 	wants(t, call(t, other, c, "read"), "its login has ended")
 	wants(t, call(t, other, newClient(t, other, store, nil), "read"), "it wants a login")
@@ -356,10 +266,10 @@ func TestAudience(t *testing.T) {
 
 // An issuer must be the one that the server names, and the one that answers.
 func TestIssuer(t *testing.T) {
-	issuer := provider(t)
+	issuer := Start(t).Issuer
 	r := newResource(t, issuer)
 	r.names = []string{strings.Replace(issuer, "localhost", "127.0.0.1", 1)}
-	wants(t, newClient(t, r, newMemory(), nil).Login(t.Context(), nil, browser(t)), "and not")
+	wants(t, newClient(t, r, &Memory{}, nil).Login(t.Context(), nil, Browser(t)), "and not")
 
 	// The attacker lets the person log in at the provider, and would get the code.
 	stolen := false
@@ -376,7 +286,7 @@ func TestIssuer(t *testing.T) {
 	attacker.Start()
 	defer attacker.Close()
 	r.names = []string{attacker.URL}
-	wants(t, newClient(t, r, newMemory(), nil).Login(t.Context(), nil, browser(t)), "the answer is that of another authorization server")
+	wants(t, newClient(t, r, &Memory{}, nil).Login(t.Context(), nil, Browser(t)), "the answer is that of another authorization server")
 	if stolen {
 		t.Error("the attacker has the code")
 	}
@@ -388,13 +298,13 @@ func TestClientCredentials(t *testing.T) {
 	succeeds(t, err)
 	raw, err := x509.MarshalPKCS8PrivateKey(key)
 	succeeds(t, err)
-	issuer := provider(t, map[string]any{
+	issuer := Start(t, map[string]any{
 		"client_id": "nightly", "grant_types": []string{"client_credentials"}, "response_types": []string{}, "redirect_uris": []string{},
 		"token_endpoint_auth_method": "private_key_jwt",
 		"jwks":                       jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), Algorithm: "ES256", Use: "sig"}}},
-	})
+	}).Issuer
 	r := newResource(t, issuer)
-	c := newClient(t, r, newMemory(), func(cfg *oauth.Config) {
+	c := newClient(t, r, &Memory{}, func(cfg *oauth.Config) {
 		cfg.Grant, cfg.ClientID = oauth.ClientCredentials, "nightly"
 		cfg.PrivateKey = string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}))
 	})

@@ -1,23 +1,43 @@
-// An authorization server for the test beside this folder: it registers every client, and lets anyone
-// log in as ana. It prints its issuer, and ends with its standard input.
+// An authorization server for tests: it registers every client, and lets anyone log in as ana, who is of
+// the group support. It prints its issuer. Then it carries out what each line of its standard input says,
+// with a line when that is done, and ends with it:
+//
+//   rotate     signs with another key, and forgets the one before
+//   clock N    its clock is N seconds ahead
 import { generateKeyPairSync } from 'node:crypto';
 import { createServer } from 'node:http';
+import { createInterface } from 'node:readline';
 import Provider from 'oidc-provider';
 
-const key = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' });
 const settings = JSON.parse(process.argv[2]);
+const now = Date.now;
 
-const server = createServer();
-server.listen(0, '127.0.0.1', () => {
-  const issuer = `http://localhost:${server.address().port}`;
-  const provider = new Provider(issuer, {
+// Store keeps what the providers know, which all of them share.
+const kept = new Map();
+class Store {
+  constructor(model) { this.model = model; }
+  key(id) { return `${this.model} ${id}`; }
+  async upsert(id, payload) { kept.set(this.key(id), payload); }
+  async find(id) { return kept.get(this.key(id)); }
+  async findByUid(uid) { return [...kept].find(([key, value]) => key.startsWith(this.model) && value.uid === uid)?.[1]; }
+  async consume(id) { kept.get(this.key(id)).consumed = Math.floor(Date.now() / 1000); }
+  async destroy(id) { kept.delete(this.key(id)); }
+  async revokeByGrantId(grant) { kept.forEach((value, key) => value.grantId === grant && kept.delete(key)); }
+}
+
+// create returns a provider with a key of its own.
+function create(issuer) {
+  const key = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' });
+  return new Provider(issuer, {
     jwks: { keys: [{ ...key, alg: 'ES256', use: 'sig' }] },
+    adapter: Store,
     clients: settings.clients,
     clientDefaults: { id_token_signed_response_alg: 'ES256' },
     enabledJWA: { clientAuthSigningAlgValues: ['ES256', 'RS256', 'EdDSA', 'Ed25519'] },
     cookies: { keys: ['a key of the test'] },
     scopes: ['openid', 'offline_access'],
     findAccount: (_, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
+    extraTokenClaims: (_, token) => (token.accountId ? { groups: ['support'] } : undefined),
     interactions: { url: (_, interaction) => `/interaction/${interaction.uid}` },
     rotateRefreshToken: true,
     issueRefreshToken: async () => true,
@@ -39,23 +59,37 @@ server.listen(0, '127.0.0.1', () => {
       },
     },
   });
-  const answer = provider.callback();
+}
+
+const server = createServer();
+server.listen(0, '127.0.0.1', () => {
+  const issuer = `http://localhost:${server.address().port}`;
+  let provider = create(issuer);
+  let answer = provider.callback();
   server.on('request', async (req, res) => {
     if (!req.url.startsWith('/interaction/')) {
       answer(req, res);
       return;
     }
-    const { prompt, params } = await provider.interactionDetails(req, res);
+    const { prompt, params, session } = await provider.interactionDetails(req, res);
     if (prompt.name === 'login') {
       await provider.interactionFinished(req, res, { login: { accountId: 'ana' } });
       return;
     }
-    const { session } = await provider.interactionDetails(req, res);
     const grant = new provider.Grant({ accountId: session.accountId, clientId: params.client_id });
     grant.addOIDCScope(params.scope ?? '');
     grant.addResourceScope(params.resource, params.scope ?? '');
     await provider.interactionFinished(req, res, { consent: { grantId: await grant.save() } });
   });
+  createInterface({ input: process.stdin }).on('line', (line) => {
+    const [command, seconds] = line.split(' ');
+    if (command === 'rotate') {
+      provider = create(issuer);
+      answer = provider.callback();
+    } else {
+      Date.now = () => now() + 1000 * Number(seconds);
+    }
+    console.log(line);
+  }).on('close', () => process.exit());
   console.log(issuer);
 });
-process.stdin.on('end', () => process.exit()).resume();
