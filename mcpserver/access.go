@@ -26,6 +26,8 @@ type Access struct {
 	Tokens         map[string]string // bearer tokens by holder
 	Auth           auth.Any          // others that are let in; without these and Tokens nobody needs credentials
 	Resource       *Resource         // where access tokens are got; may be nil
+	PublicURL      string            // at which clients reach the Server; "" means that of each request
+	Proxies        []netip.Prefix    // which say in X-Forwarded-For where their requests come from
 	AllowedOrigins []string          // of web pages, as browsers spell them; "null" only if listed
 	PublicHosts    []string          // beside loopback and the listen address; a port is optional
 }
@@ -40,13 +42,13 @@ type refusal struct {
 
 // write answers the request with the refusal and logs it.
 func (f *refusal) write(w http.ResponseWriter, r *http.Request, s *Server) {
-	s.log.Log(slog.LevelInfo, "refused", "path", r.URL.Path, "from", r.RemoteAddr, "status", f.status, "reason", f.reason, "refused_so_far", s.refused.Add(1))
+	s.log.Log(slog.LevelInfo, "refused", "path", r.URL.Path, "from", s.opts().Access.from(r), "status", f.status, "reason", f.reason, "refused_so_far", s.refused.Add(1))
 	if f.wrong {
-		s.guesses.wait(r, s.ctx.Done())
+		s.guesses.wait(r, s.opts().Access.from(r), s.ctx.Done())
 	}
 	if challenge := `Bearer realm="mcpbridge"`; f.status == http.StatusUnauthorized || f.scopes != nil {
 		if m := s.opts().Access.Resource; m != nil {
-			challenge += m.challenge(r, f)
+			challenge += m.challenge(s.opts().Access.base(r), r, f)
 		}
 		w.Header().Set("WWW-Authenticate", challenge)
 	}
@@ -142,7 +144,7 @@ func (s *Server) Knows(r *http.Request) bool {
 	_, _, refused := s.identify(r, bearer(r))
 	if refused != nil && refused.wrong {
 		s.refused.Add(1)
-		s.guesses.wait(r, s.ctx.Done())
+		s.guesses.wait(r, s.opts().Access.from(r), s.ctx.Done())
 	}
 	return refused == nil
 }
@@ -184,6 +186,33 @@ func localAddr(r *http.Request) netip.Addr {
 		return tcp.AddrPort().Addr().Unmap()
 	}
 	return netip.Addr{}
+}
+
+// from returns the address that a request comes from: of those that it passed on its way, the last that is
+// not a proxy's. What comes before, its sender may have written.
+func (a *Access) from(r *http.Request) netip.Addr {
+	at, _ := netip.ParseAddrPort(r.RemoteAddr)
+	from := at.Addr().Unmap()
+	passed := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(passed) - 1; i >= 0 && slices.ContainsFunc(a.Proxies, func(p netip.Prefix) bool { return p.Contains(from) }); i-- {
+		before, err := netip.ParseAddr(hostname(strings.TrimSpace(passed[i])))
+		if err != nil {
+			break
+		}
+		from = before.Unmap()
+	}
+	return from
+}
+
+// base returns the URL at which a client has reached the Server, without a slash at its end.
+func (a *Access) base(r *http.Request) string {
+	switch {
+	case a.PublicURL != "":
+		return strings.TrimSuffix(a.PublicURL, "/")
+	case r.TLS != nil:
+		return "https://" + r.Host
+	}
+	return "http://" + r.Host
 }
 
 // hostname returns a Host header without its port and brackets.

@@ -42,7 +42,7 @@ func newDoor(t *testing.T, lasts time.Duration, opts mcpserver.Options) (*door, 
 	until := time.Now().Add(lasts)
 	d.until.Store(&until)
 	opts.Access.Auth = auth.Any{d}
-	opts.Access.Resource = &mcpserver.Resource{URL: opts.Access.Resource.URL, Issuers: []string{"https://id.example"}, Scopes: []string{"tools"}}
+	opts.Access.Resource = &mcpserver.Resource{Issuers: []string{"https://id.example"}, Scopes: []string{"tools"}}
 	s := mcpserver.New(sourcetest.NewFake(), opts)
 	web := httptest.NewServer(s.Handler())
 	t.Cleanup(func() { s.Close(); web.Close() })
@@ -72,7 +72,7 @@ func send(t *testing.T, method, url, token, body string) *http.Response {
 func TestChallenge(t *testing.T) {
 	for _, base := range []string{"", "https://example.com/bridge"} {
 		_, web := newDoor(t, time.Hour, mcpserver.Options{
-			Access:    mcpserver.Access{Resource: &mcpserver.Resource{URL: base}},
+			Access:    mcpserver.Access{PublicURL: base},
 			Protected: map[string]http.Handler{"/v1/": http.NotFoundHandler()},
 		})
 		at := base
@@ -113,7 +113,7 @@ func TestChallenge(t *testing.T) {
 // Streams and WebSockets end when the token does with which they began.
 func TestExpiry(t *testing.T) {
 	const lasts = 700 * time.Millisecond
-	_, web := newDoor(t, lasts, mcpserver.Options{Access: mcpserver.Access{Resource: &mcpserver.Resource{}}})
+	_, web := newDoor(t, lasts, mcpserver.Options{})
 	socket := "ws" + strings.TrimPrefix(web.URL, "http") + "/ws"
 	direct, _, err := websocket.DefaultDialer.Dial(socket, http.Header{"Authorization": {"Bearer good"}})
 	if err != nil {

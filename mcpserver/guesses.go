@@ -21,8 +21,8 @@ type guesses struct {
 }
 
 // wait waits until a request with wrong credentials is to be answered, or it or done ends.
-func (g *guesses) wait(r *http.Request, done <-chan struct{}) {
-	cost := g.cost(network(r.RemoteAddr), time.Now())
+func (g *guesses) wait(r *http.Request, from netip.Addr, done <-chan struct{}) {
+	cost := g.cost(network(from), time.Now())
 	if cost <= 0 {
 		return
 	}
@@ -63,15 +63,11 @@ func (g *guesses) cost(from netip.Prefix, now time.Time) time.Duration {
 }
 
 // network returns the network that an address stands for: whoever has one of IPv6 has many.
-func network(address string) netip.Prefix {
-	from, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return netip.Prefix{}
-	}
-	ip, bits := from.Addr().Unmap().WithZone(""), 64
+func network(ip netip.Addr) netip.Prefix {
+	bits := 64
 	if ip.Is4() {
 		bits = 32
 	}
-	all, _ := ip.Prefix(bits) // cannot fail
+	all, _ := ip.WithZone("").Prefix(bits) // the zero Prefix for an address that is unknown
 	return all
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,11 +60,21 @@ func (s *Server) Handler() http.Handler {
 		if refused := s.opts().Access.checkOrigin(r); refused != nil {
 			refused.write(w, r, s)
 		} else {
-			mux.ServeHTTP(w, r)
+			s.below(mux, r).ServeHTTP(w, r)
 		}
 		// net/http flushes a short answer after this, to a client that may not read.
 		control.SetWriteDeadline(time.Now().Add(writeTime))
 	})
+}
+
+// below returns the handler of a request, whose path a proxy may have left below that of PublicURL.
+func (s *Server) below(mux *http.ServeMux, r *http.Request) http.Handler {
+	if prefix := s.opts().prefix; prefix != "" && strings.HasPrefix(r.URL.Path, prefix+"/") {
+		if _, pattern := mux.Handler(r); pattern == "" {
+			return http.StripPrefix(prefix, mux)
+		}
+	}
+	return mux
 }
 
 // identified passes on the requests that carry a token, with CORS for pages of allowed origins.
@@ -334,7 +345,7 @@ func (s *Server) serveSSE(w http.ResponseWriter, r *http.Request, sender identit
 		return
 	}
 	out := newEventWriter(w)
-	out.write("endpoint", "", []byte(r.URL.EscapedPath()+"/message?sessionId="+d.id))
+	out.write("endpoint", "", []byte((&url.URL{Path: s.opts().prefix + r.URL.Path}).EscapedPath()+"/message?sessionId="+d.id))
 	defer context.AfterFunc(d.ctx, d.endBox)()
 	if out.flush() == nil {
 		d.box.drain(r.Context().Done(), func(batch []*wire.Buffer) error {

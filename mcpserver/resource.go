@@ -9,7 +9,6 @@ import (
 
 // A Resource is what tells clients where to get access tokens (RFC 9728).
 type Resource struct {
-	URL     string   // at which clients reach the Server; "" means that of each request
 	Issuers []string // of tokens
 	Scopes  []string // that a token needs
 }
@@ -17,21 +16,10 @@ type Resource struct {
 // wellKnown is the path of the metadata, to which the path of a resource may be appended.
 const wellKnown = "/.well-known/oauth-protected-resource"
 
-// base returns the URL at which a client has reached the Server, without a path's end.
-func (m *Resource) base(r *http.Request) string {
-	switch {
-	case m.URL != "":
-		return strings.TrimSuffix(m.URL, "/")
-	case r.TLS != nil:
-		return "https://" + r.Host
-	}
-	return "http://" + r.Host
-}
-
 // challenge returns what WWW-Authenticate says of a refusal beside the scheme. The metadata is below the
 // base, where a proxy forwards it.
-func (m *Resource) challenge(r *http.Request, f *refusal) string {
-	c := `, resource_metadata="` + m.base(r) + wellKnown + (&url.URL{Path: strings.TrimSuffix(r.URL.Path, "/")}).EscapedPath() + `"`
+func (m *Resource) challenge(base string, r *http.Request, f *refusal) string {
+	c := `, resource_metadata="` + base + wellKnown + (&url.URL{Path: strings.TrimSuffix(r.URL.Path, "/")}).EscapedPath() + `"`
 	if len(m.Scopes) > 0 {
 		c += `, scope="` + strings.Join(m.Scopes, " ") + `"`
 	}
@@ -54,7 +42,8 @@ func (m *Resource) challenge(r *http.Request, f *refusal) string {
 // serveResource answers with the metadata of the resource whose path follows wellKnown. That may begin with
 // the path of the base, which is where RFC 9728 puts it.
 func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
-	m := s.opts().Access.Resource
+	o := s.opts()
+	m := o.Access.Resource
 	if s.allowCORS(w, r) {
 		return
 	}
@@ -62,10 +51,9 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	base := m.base(r)
 	path := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, wellKnown), "/")
-	if u, err := url.Parse(base); err == nil && u.Path != "" && (path == u.Path || strings.HasPrefix(path, u.Path+"/")) {
-		path = strings.TrimPrefix(path, u.Path)
+	if below, ok := strings.CutPrefix(path, o.prefix); ok && (below == "" || below[0] == '/') {
+		path = below
 	}
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	switch first {
@@ -81,5 +69,5 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request) {
 		Scopes   []string `json:"scopes_supported,omitempty"`
 		Methods  []string `json:"bearer_methods_supported"`
 		Name     string   `json:"resource_name"`
-	}{base + (&url.URL{Path: path}).EscapedPath(), m.Issuers, m.Scopes, []string{"header"}, "mcpbridge"})
+	}{o.Access.base(r) + (&url.URL{Path: path}).EscapedPath(), m.Issuers, m.Scopes, []string{"header"}, "mcpbridge"})
 }

@@ -96,18 +96,18 @@ func TestGuessesCost(t *testing.T) {
 	var g guesses
 	now := time.Unix(1_000_000, 0)
 	for i := range 200 {
-		cost := g.cost(network("[2001:db8::1%eth0]:99"), now)
+		cost := g.cost(network(netip.MustParseAddr("2001:db8::1%eth0")), now)
 		if i < guessBurst && cost > 0 || cost > guessWait || i > 100 && cost < guessWait {
 			t.Fatalf("guess %d costs %s", i, cost)
 		}
 	}
-	if cost := g.cost(network("[2001:db8::2]:99"), now); cost != guessWait {
+	if cost := g.cost(network(netip.MustParseAddr("2001:db8::2")), now); cost != guessWait {
 		t.Errorf("the next address of the network costs %s", cost)
 	}
-	if cost := g.cost(network("192.0.2.1:99"), now); cost > 0 {
+	if cost := g.cost(network(netip.MustParseAddr("192.0.2.1")), now); cost > 0 {
 		t.Errorf("another network costs %s", cost)
 	}
-	if cost := g.cost(network("[2001:db8::1]:99"), now.Add(time.Minute)); cost > 0 {
+	if cost := g.cost(network(netip.MustParseAddr("2001:db8::1")), now.Add(time.Minute)); cost > 0 {
 		t.Errorf("a minute later one costs %s", cost)
 	}
 	for i := range 2 * maxAddresses {

@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"errors"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -30,7 +31,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		ReadHeaderTimeout: headTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(s.opts().Log.Handler(), slog.LevelDebug),
+		ErrorLog:          log.New(connectionLog{s}, "", 0),
 	}
 	plain := s.listen(ln, web)
 	failed := make(chan error, 1)
@@ -84,4 +85,20 @@ func (s *Server) listen(ln net.Listener, web *http.Server) *keepalive.Listener {
 			})
 		},
 	})
+}
+
+// connectionLog logs what net/http says of connections, and as refusals those whose certificate TLS has
+// refused.
+type connectionLog struct{ server *Server }
+
+// Write implements io.Writer for one line.
+func (l connectionLog) Write(line []byte) (int, error) {
+	text := strings.TrimSpace(string(line))
+	from, reason, _ := strings.Cut(strings.TrimPrefix(text, "http: TLS handshake error from "), ": ")
+	if strings.HasPrefix(reason, "tls: failed to verify certificate") {
+		l.server.log.Log(slog.LevelInfo, "refused", "from", hostname(from), "reason", reason, "refused_so_far", l.server.refused.Add(1))
+	} else {
+		l.server.opts().Log.Debug(text)
+	}
+	return len(line), nil
 }

@@ -3,7 +3,9 @@ package mcpserver
 import (
 	"context"
 	"maps"
+	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/mcpbridge/mcpbridge/mcpserver/auth"
 )
@@ -14,6 +16,7 @@ type settings struct {
 	hidden   []string           // keys of HiddenHeaders, sorted
 	accounts *accounts          // what each principal uses
 	auth     auth.Authenticator // of Access; nil means that nobody needs credentials
+	prefix   string             // the path of Access.PublicURL, without a slash at its end
 }
 
 // newSettings returns the settings of options. What is in use already stays counted; before may be nil.
@@ -21,6 +24,9 @@ func newSettings(opts Options, before *settings) *settings {
 	o := &settings{Options: opts.withDefaults(), hidden: slices.Sorted(maps.Keys(opts.HiddenHeaders))}
 	if admitted := opts.Access.authenticators(); len(admitted) > 0 {
 		o.auth = admitted
+	}
+	if u, err := url.Parse(opts.Access.PublicURL); err == nil {
+		o.prefix = strings.TrimSuffix(u.Path, "/")
 	}
 	if before == nil {
 		o.accounts = newAccounts(o, nil)

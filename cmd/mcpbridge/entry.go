@@ -73,7 +73,7 @@ func (e *entry) setOAuth(cfg *config.Config, log *slog.Logger) error {
 	return nil
 }
 
-// issuerClient returns what fetches the keys of an issuer.
+// issuerClient returns what fetches the keys of the issuer, also where its metadata says that they are.
 func issuerClient(cfg *config.Config) (*http.Client, error) {
 	var roots *x509.CertPool
 	if cfg.CA != "" {
@@ -85,7 +85,11 @@ func issuerClient(cfg *config.Config) (*http.Client, error) {
 			return nil, usagef("%s: tls.ca: %v", cfg.Path, err)
 		}
 	}
-	return &http.Client{Transport: outbound.Transport(roots)}, nil
+	issuer, err := url.Parse(cfg.Auth.Issuer)
+	if err != nil {
+		return nil, err // the config has checked it
+	}
+	return &http.Client{Transport: outbound.NewGuard(issuer, roots)}, nil
 }
 
 // tls returns the configuration of a listener, which follows the files of the config.
@@ -97,7 +101,8 @@ func (e *entry) tls() *tls.Config {
 
 // access returns who may come in.
 func (e *entry) access(cfg *config.Config) mcpserver.Access {
-	a := mcpserver.Access{Tokens: cfg.Tokens, AllowedOrigins: cfg.AllowedOrigins, PublicHosts: cfg.PublicHosts}
+	a := mcpserver.Access{Tokens: cfg.Tokens, AllowedOrigins: cfg.AllowedOrigins, PublicHosts: cfg.PublicHosts,
+		PublicURL: cfg.PublicURL, Proxies: cfg.TrustedProxies}
 	if u, err := url.Parse(cfg.PublicURL); err == nil && u.Host != "" {
 		a.PublicHosts = append(slices.Clone(a.PublicHosts), u.Host)
 	}
@@ -106,7 +111,7 @@ func (e *entry) access(cfg *config.Config) mcpserver.Access {
 	}
 	if e.oauth != nil {
 		a.Auth = append(a.Auth, e.oauth)
-		a.Resource = &mcpserver.Resource{URL: cfg.PublicURL, Issuers: []string{cfg.Auth.Issuer}, Scopes: cfg.Auth.Scopes}
+		a.Resource = &mcpserver.Resource{Issuers: []string{cfg.Auth.Issuer}, Scopes: cfg.Auth.Scopes}
 	}
 	if e.certificates != nil {
 		a.Auth = append(a.Auth, e.certificates)

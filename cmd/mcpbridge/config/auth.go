@@ -2,6 +2,7 @@ package config
 
 import (
 	"net"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -76,6 +77,30 @@ func readPublicURL(d *decoder, n node) (string, bool) {
 	return d.textIf(n, `expected the URL at which clients reach serve, as in "https://bridge.example.com" or "https://example.com/bridge"`, func(text string) bool {
 		return IsBaseURL(text) && !strings.ContainsAny(text, "?#\"\\ ")
 	})
+}
+
+// readProxies reads addresses and networks.
+func readProxies(d *decoder, n node) (all []netip.Prefix, ok bool) {
+	texts, ok := listOf(func(d *decoder, n node) (string, bool) {
+		return d.textIf(n, `expected the address of a proxy, or its network, as in "10.0.0.0/8"`, func(text string) bool {
+			_, err := parseNetwork(text)
+			return err == nil
+		})
+	})(d, n)
+	for _, text := range texts {
+		network, _ := parseNetwork(text) // the zero Prefix of a mistake contains nothing
+		all = append(all, network)
+	}
+	return all, ok
+}
+
+// parseNetwork parses a network, or an address as the network that has only it.
+func parseNetwork(text string) (netip.Prefix, error) {
+	if ip, err := netip.ParseAddr(text); err == nil {
+		ip = ip.Unmap().WithZone("")
+		return netip.PrefixFrom(ip, ip.BitLen()), nil
+	}
+	return netip.ParsePrefix(text)
 }
 
 // TLS is how serve speaks to clients; empty paths mean without TLS. All are absolute.

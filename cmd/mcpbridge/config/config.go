@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,11 +40,12 @@ type Config struct {
 	Issued         []tokens.Token    // of the file of tokens beside the config
 	Auth           Auth
 	TLS            TLS
-	PublicURL      string        // at which clients reach serve through a proxy; "" means that of each request
-	AllowedOrigins []string      // as browsers write them (lower case, without a default port), or "null"
-	PublicHosts    []string      // lower-case names, with or without a port, that the Host header of a request may have
-	CA             string        // absolute path of a PEM file: certificate authorities beside the system's
-	Settle         time.Duration // bounds the wait of the first lists for several servers; default 2 s
+	TrustedProxies []netip.Prefix // that say in X-Forwarded-For where requests come from
+	PublicURL      string         // at which clients reach serve through a proxy; "" means that of each request
+	AllowedOrigins []string       // as browsers write them (lower case, without a default port), or "null"
+	PublicHosts    []string       // lower-case names, with or without a port, that the Host header of a request may have
+	CA             string         // absolute path of a PEM file: certificate authorities beside the system's
+	Settle         time.Duration  // bounds the wait of the first lists for several servers; default 2 s
 	Names          Names
 	Limits         Limits
 	Lending        bool // clients may lend tools to those of their own principal
@@ -281,6 +283,7 @@ func (c *Config) keys() keySet {
 		"allowedOrigins": {take: into(&c.AllowedOrigins, listOf(readOrigin))},
 		"publicHosts":    {take: into(&c.PublicHosts, listOf(readPublicHost))},
 		"publicUrl":      {take: into(&c.PublicURL, readPublicURL)},
+		"trustedProxies": {take: into(&c.TrustedProxies, readProxies)},
 		"auth":           {take: c.readAuth},
 		"tls":            {take: c.readTLS},
 		"settle":         {take: into(&c.Settle, readSettle)},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -134,7 +135,7 @@ func describe(out *strings.Builder, path string, v reflect.Value) {
 		return
 	}
 	switch x := v.Interface().(type) {
-	case error, time.Duration:
+	case error, time.Duration, netip.Prefix:
 		fmt.Fprintf(out, "%s: %v\n", path, x)
 		return
 	case []Server:
