@@ -140,7 +140,7 @@ func (l *login) prepare(ctx context.Context, r *record) (err error) {
 	if err != nil {
 		return err
 	}
-	if l.client, ok, err = l.known(r, a, l.callback.redirect, scopes); err == nil && (!ok || l.isLost(ctx)) {
+	if l.client, ok, err = l.known(r, a, l.callback.redirect, scopes); err == nil && (!ok || l.isLost(ctx, r.Token)) {
 		l.client, err = l.register(ctx, a, l.callback.redirect, scopes)
 		if err == nil { // kept at once: the person may need several attempts
 			err = l.change(ctx, func(r *record) (bool, error) {
@@ -155,11 +155,12 @@ func (l *login) prepare(ctx context.Context, r *record) (err error) {
 	return err
 }
 
-// isLost reports whether the authorization server has forgotten the client that was registered there: the
-// person would see an error of its page, and nothing would come back. It presents a code that was not given,
-// and the client is looked at first (RFC 6749, section 5.2). A client whose token is good is not lost.
-func (l *login) isLost(ctx context.Context) bool {
-	if ch := l.challenged.Load(); l.client.Redirect == "" || ch == nil || ch.fault == "insufficient_scope" {
+// isLost reports whether the authorization server has forgotten the client that was registered there, and
+// had the token of a login that has ended: the person would see an error of its page, and nothing would come
+// back. It presents a code that was not given, and the client is looked at first (RFC 6749, section 5.2).
+func (l *login) isLost(ctx context.Context, ended *token) bool {
+	ch := l.challenged.Load()
+	if ch == nil || ch.fault == "insufficient_scope" || l.client.Redirect == "" || ended == nil || ended.Client != l.client.ID {
 		return false
 	}
 	err := l.post(ctx, l.authority.TokenEndpoint, l.authority.Issuer, l.client, url.Values{
