@@ -189,8 +189,9 @@ func (c *Client) renewable(r *record) bool {
 	return c.cfg.Grant != Code || r.Token != nil && r.Token.Refresh != ""
 }
 
-// maxScopes bounds the scopes of a login, to which a server can add with each refusal.
-const maxScopes = 100
+// maxScopes bounds the scopes of a login, to which a server can add with each refusal. More that it lists
+// count as none.
+const maxScopes = 1000
 
 // Refused is told of a response with the status 401 or 403 to a request with the value sent of the
 // Authorization header. It reports whether the request is to be sent again, with another one. An error

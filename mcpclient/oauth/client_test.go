@@ -303,6 +303,22 @@ func TestSeveralClients(t *testing.T) {
 	}
 }
 
+// TestManyScopes has a server that lists more scopes than anybody can look at.
+func TestManyScopes(t *testing.T) {
+	f := newFake(t)
+	var many []string
+	for n := range 80_000 {
+		many = append(many, strconv.Itoa(n))
+	}
+	f.resource["scopes_supported"] = many
+	if err := f.client(t, newMemory(), func(cfg *Config) { cfg.Grant, cfg.ClientID = ClientCredentials, "id" }).Login(t.Context(), nil, Prompt{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.forms[0].Get("scope"); got != "" {
+		t.Errorf("asks for %d bytes of scopes", len(got))
+	}
+}
+
 // TestEcho has an authorization server that repeats what it is sent.
 func TestEcho(t *testing.T) {
 	f := newFake(t)

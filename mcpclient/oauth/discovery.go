@@ -103,7 +103,9 @@ func (c *Client) findResource(ctx context.Context, named string) (*resource, err
 		if !c.isFor(r.Resource) {
 			return nil, fmt.Errorf("the resource metadata at %s is for %.200q, and not for %s", outbound.Bare(u), r.Resource, outbound.Bare(c.server))
 		}
-		r.url = u.String()
+		if r.url = u.String(); len(r.Scopes) > maxScopes {
+			r.Scopes = nil
+		}
 		return r, nil
 	}
 	return &resource{Resource: c.identifier()}, nil
