@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -42,8 +43,8 @@ func (n *Names) admit(name string) bool {
 // pattern of Exclude, in any letter case, and all of them one of Include.
 func (n *Names) admitURI(uri string) bool {
 	for range maxEscapes {
-		if !n.admit(uri) || slices.ContainsFunc(n.Exclude, func(pattern string) bool {
-			excluded, _ := bridge.Match(strings.ToLower(pattern), strings.ToLower(uri))
+		if !n.admit(uri) || strings.ContainsFunc(uri, unicode.IsControl) || slices.ContainsFunc(n.Exclude, func(pattern string) bool {
+			excluded, _ := bridge.Match(folded(pattern), folded(uri))
 			return excluded
 		}) {
 			return false
@@ -61,6 +62,9 @@ func (n *Names) admitURI(uri string) bool {
 	}
 	return false
 }
+
+// folded returns a text in one letter case. The long s and others have only one of their own.
+func folded(text string) string { return strings.ToLower(strings.ToUpper(text)) }
 
 // maxEscapes bounds how often parts of a URI may have been escaped.
 const maxEscapes = 4
