@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gorilla/websocket"
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -36,9 +37,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("/ws", s.serveWS)
 	mux.HandleFunc("/ws/p/{profile}", s.serveWS)
 	for pattern, handler := range s.opts().Protected {
-		mux.HandleFunc(pattern, s.identified(func(w http.ResponseWriter, r *http.Request, sender identity) {
-			handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), identityKey{}, sender)))
-		}))
+		mux.HandleFunc(pattern, s.identified(s.protected(handler)))
 	}
 	for pattern, handler := range s.opts().Public {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
@@ -77,13 +76,32 @@ func (s *Server) below(mux *http.ServeMux, r *http.Request) http.Handler {
 	return mux
 }
 
-// identified passes on the requests that carry a token, with CORS for pages of allowed origins.
+// protected hands requests to a handler of Options.Protected. They end when their sender is shut out.
+func (s *Server) protected(handler http.Handler) func(http.ResponseWriter, *http.Request, identity) {
+	return func(w http.ResponseWriter, r *http.Request, sender identity) {
+		ctx, cancel := context.WithCancelCause(context.WithValue(r.Context(), identityKey{}, sender))
+		defer cancel(nil)
+		s.views.addPost(r, sender, cancel)
+		defer s.views.removePost(r)
+		handler.ServeHTTP(w, r.WithContext(ctx))
+	}
+}
+
+// identified passes on the requests that carry a token, with CORS for pages of allowed origins. One for a
+// WebSocket may have it in a subprotocol, or a ticket.
 func (s *Server) identified(next func(http.ResponseWriter, *http.Request, identity)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if s.allowCORS(w, r) {
 			return
 		}
-		sender, until, refused := s.identify(r, bearer(r))
+		var sender identity
+		var until time.Time
+		var refused *refusal
+		if websocket.IsWebSocketUpgrade(r) {
+			sender, until, refused = s.identifyWS(r, websocket.Subprotocols(r))
+		} else {
+			sender, until, refused = s.identify(r, bearer(r))
+		}
 		if refused != nil {
 			refused.write(w, r, s)
 			return

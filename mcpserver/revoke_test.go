@@ -3,13 +3,19 @@ package mcpserver
 import (
 	"bufio"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/gorilla/websocket"
 
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/mcpserver/auth"
@@ -85,6 +91,76 @@ func connect(t *testing.T, s *Server) func() int {
 		bufio.NewReader(resp.Body).WriteTo(discard{})
 		return resp.StatusCode
 	}
+}
+
+// A handler of Options.Protected can be a WebSocket, with a token in a subprotocol or a ticket. It ends when
+// its token is revoked.
+func TestProtectedWebSocket(t *testing.T) {
+	ended := make(chan error, 1)
+	chat := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, err := (&websocket.Upgrader{Subprotocols: []string{"chat"}}).Upgrade(w, r, nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		conn.WriteMessage(websocket.TextMessage, []byte(CallerOf(r).Principal.Name+" "+CallerOf(r).Profile))
+		<-r.Context().Done()
+		ended <- context.Cause(r.Context())
+	})
+	s := New(sourcetest.NewFake(), Options{
+		Access:    Access{Tokens: map[string]string{"ann": "a"}},
+		Protected: map[string]http.Handler{"/chat": chat, "/chat/p/{profile}": chat},
+	})
+	front := httptest.NewServer(s.Handler())
+	defer func() { s.Close(); front.Close() }()
+	dial := func(path string, protocols ...string) (greeting string, err error) {
+		d := websocket.Dialer{Subprotocols: append([]string{"chat"}, protocols...)}
+		conn, _, err := d.Dial("ws"+strings.TrimPrefix(front.URL, "http")+path, nil)
+		if err != nil {
+			return "", err
+		}
+		t.Cleanup(func() { conn.Close() })
+		_, text, err := conn.ReadMessage()
+		return string(text), err
+	}
+	for _, path := range []string{"/chat", "/chat?ticket=x"} {
+		if _, err := dial(path, "bearer.b"); err == nil {
+			t.Errorf("%s let in", path)
+		}
+	}
+	resp := do(t, front.URL+"/ws/ticket", "a")
+	var issued struct{ Ticket string }
+	if err := json.NewDecoder(resp.Body).Decode(&issued); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := dial("/chat/p/x?ticket=" + issued.Ticket); err != nil || got != "ann x" {
+		t.Errorf("by ticket: %q, %v", got, err)
+	}
+	if got, err := dial("/chat", "bearer.a"); err != nil || got != "ann " {
+		t.Errorf("by subprotocol: %q, %v", got, err)
+	}
+	s.Update(Options{Access: Access{Tokens: map[string]string{"ann": "another"}}})
+	for range 2 {
+		if err := <-ended; !errors.Is(err, errEnded) {
+			t.Error(err)
+		}
+	}
+}
+
+// do posts nothing with a token.
+func do(t *testing.T, url, token string) *http.Response {
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { resp.Body.Close() })
+	return resp
 }
 
 type discard struct{}

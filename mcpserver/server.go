@@ -183,7 +183,8 @@ type Options struct {
 
 	// Protected maps patterns of http.ServeMux to handlers that Access protects as it does MCP.
 	// CallerOf tells them the caller: that asks for the profile which the wildcard {profile} of a
-	// pattern matches.
+	// pattern matches. A request's context ends when its sender is shut out. One for a WebSocket may have
+	// its token in a subprotocol, or a ticket, as at /ws.
 	Protected map[string]http.Handler
 
 	// Public maps patterns of http.ServeMux to handlers of what everybody may read, without a token.

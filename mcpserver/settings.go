@@ -93,7 +93,7 @@ func (p *viewPool) shutOut(gone func(*identity) bool) (removed []*view) {
 	return removed
 }
 
-// post is an HTTP request of the modern era.
+// post is an HTTP request of the modern era, or for a handler of Options.Protected.
 type post struct {
 	cancel context.CancelCauseFunc
 	sender identity

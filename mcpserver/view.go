@@ -273,7 +273,7 @@ func (p *viewPool) oldest(own *account) (oldest *view) {
 	return oldest
 }
 
-// addPost makes close cancel an HTTP request, until removePost. A map is cheaper than a context
+// addPost makes close and shutOut cancel an HTTP request, until removePost. A map is cheaper than a context
 // that ends with either of two.
 func (p *viewPool) addPost(r *http.Request, sender identity, cancel context.CancelCauseFunc) {
 	p.mu.Lock()
