@@ -1,0 +1,197 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// page is a connection of a page.
+type page struct {
+	chat   *Chat
+	conn   *websocket.Conn
+	caller bridge.Caller
+	wake   chan struct{} // holds a token when there may be events to send
+
+	writing sync.Mutex // held by a write
+
+	mu   sync.Mutex // guards what follows
+	talk *talk      // nil before one is opened
+	sent int64      // the number of the last event of it that was sent
+}
+
+// pingTime is how often a page is pinged; after three times without an answer it has gone.
+const pingTime = 30 * time.Second
+
+// errSlow is why a page is closed that does not read.
+var errSlow = errors.New("too many events wait: connect again")
+
+// serve serves the connection until it ends, or ctx does.
+func (p *page) serve(ctx context.Context) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(p.chat.ctx, func() { cancel(context.Cause(p.chat.ctx)) })
+	defer stop()
+	var writer sync.WaitGroup
+	writer.Go(func() { p.write(ctx) })
+	p.conn.SetReadLimit(p.chat.opts.Load().MaxBytes)
+	alive := func(string) error { return p.conn.SetReadDeadline(time.Now().Add(3 * pingTime)) }
+	p.conn.SetPongHandler(alive)
+	for alive(""); ; alive("") {
+		kind, text, err := p.conn.ReadMessage()
+		if err == nil && kind != websocket.TextMessage {
+			err = errors.New("only text messages are expected")
+		}
+		if err != nil {
+			cancel(err)
+			break
+		}
+		m, err := readChatMessage(text)
+		if err == nil {
+			err = p.take(ctx, m)
+		}
+		if err != nil {
+			p.send(encodeChat(newRefused(m, err)))
+		}
+	}
+	writer.Wait()
+	if t, _ := p.place(); t != nil {
+		t.leave(p)
+	}
+}
+
+// take carries out a message. The error is sent to the page.
+func (p *page) take(ctx context.Context, m *chatMessage) error {
+	switch m.Type {
+	case chatOpen:
+		return p.open(m)
+	case chatList:
+		all, err := p.chat.list(ctx, &p.caller)
+		if err == nil {
+			p.send(encodeChat(conversations{"conversations", all}))
+		}
+		return err
+	}
+	t, _ := p.place()
+	if t == nil {
+		return toolformat.Errorf(toolformat.Invalid, `%q before "open"`, m.Type)
+	}
+	switch m.Type {
+	case chatPrompt:
+		return t.prompt(m.ID, m.Text)
+	case chatDecide:
+		decision, _ := m.decision() // readChatMessage has checked it
+		return t.decide(m.Call, decision)
+	default:
+		t.cancelPrompt()
+		return nil
+	}
+}
+
+// open opens a conversation, and leaves the one before.
+func (p *page) open(m *chatMessage) error {
+	t, err := p.chat.open(m.Conversation, m.Model, p)
+	if err != nil {
+		return err
+	}
+	before, _ := p.place()
+	p.mu.Lock()
+	answer := t.state(m.After, m.Conversation != "")
+	p.talk, p.sent = t, answer.After
+	p.send(encodeChat(answer)) // before the events that follow
+	p.mu.Unlock()
+	if before != nil && before != t {
+		before.leave(p)
+	}
+	p.notify()
+	return nil
+}
+
+func (p *page) place() (t *talk, sent int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.talk, p.sent
+}
+
+// notify tells the page that there may be events.
+func (p *page) notify() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// write sends events and pings until ctx ends, and closes the connection.
+func (p *page) write(ctx context.Context) {
+	defer p.conn.Close()
+	ping := time.NewTicker(pingTime)
+	defer ping.Stop()
+	for {
+		select {
+		case <-p.wake:
+			if err := p.sendEvents(); err != nil {
+				p.sayClose(err)
+				return
+			}
+		case <-ping.C:
+			p.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTimeout))
+		case <-ctx.Done():
+			p.sayClose(context.Cause(ctx))
+			return
+		}
+	}
+}
+
+// sendEvents sends the events that have not been sent.
+func (p *page) sendEvents() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.talk == nil {
+		return nil
+	}
+	for {
+		next, ok := p.talk.next(p.sent)
+		if !ok {
+			return errSlow
+		}
+		if len(next) == 0 {
+			return nil
+		}
+		for _, event := range next {
+			if err := p.send(event); err != nil {
+				return err
+			}
+			p.sent++
+		}
+	}
+}
+
+// send sends a message. An error ends the connection.
+func (p *page) send(text []byte) error {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	p.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+	return p.conn.WriteMessage(websocket.TextMessage, text)
+}
+
+// sayClose tells the page why the connection ends.
+func (p *page) sayClose(err error) {
+	code := websocket.CloseNormalClosure
+	switch {
+	case errors.Is(err, errEnding):
+		code = websocket.CloseGoingAway
+	case errors.Is(err, errSlow):
+		code = websocket.CloseTryAgainLater
+	case errors.Is(err, websocket.ErrReadLimit):
+		code = websocket.CloseMessageTooBig
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		code = websocket.ClosePolicyViolation // the credentials have ended
+	}
+	text := err.Error()
+	p.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, text[:min(len(text), 120)]), time.Now().Add(time.Second))
+}

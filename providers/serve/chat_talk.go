@@ -1,0 +1,348 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// talk is a conversation that is open, or has a prompt in progress.
+type talk struct {
+	chat   *Chat
+	opts   *ChatOptions
+	id     string
+	loaded sync.Once // fault, caller, conversation
+	fault  error     // of the load
+	caller bridge.Caller
+
+	mu           sync.Mutex // guards what follows
+	conversation *providers.Conversation
+	model        string // as the page named it
+	events       events
+	pages        map[*page]struct{}
+	gone         bool   // no page may enter
+	last         string // id of the last prompt
+	before       int64  // the number before its first event
+	busy         bool   // a prompt is in progress
+	cancel       context.CancelCauseFunc
+	asks         map[string]chan providers.Decision // by call
+	alone        *time.Timer                        // runs while no page has it open and a prompt is in progress
+	deserted     bool                               // no page will decide
+}
+
+// Why a prompt ends before its answer.
+var (
+	errCanceled = errors.New("canceled by the user")
+	errDeserted = errors.New("no page has had the conversation open for too long")
+)
+
+// load loads the conversation, or begins a new one.
+func (t *talk) load(p *page, isNew bool, model string) error {
+	t.caller = p.caller
+	t.caller.ID = "chat " + t.id
+	var kept *providers.Transcript
+	if !isNew {
+		ctx, cancel := context.WithTimeout(t.chat.ctx, saveTime)
+		defer cancel()
+		var err error
+		if kept, err = t.chat.store().Load(ctx, t.id); errors.Is(err, providers.ErrNoConversation) {
+			return unknownConversation(t.id)
+		} else if err != nil {
+			t.opts.Log.Warn("a conversation cannot be loaded", "error", err)
+			return toolformat.Errorf(toolformat.Internal, "the conversation cannot be read")
+		}
+		if model == "" && kept.Provider != "" && kept.Model != "" {
+			model = kept.Provider + "/" + kept.Model
+			if _, _, err := t.opts.Model(model); err != nil {
+				model = "" // it is no longer configured
+			}
+		}
+	}
+	chosen, settings, err := t.opts.Model(model)
+	if err != nil {
+		return toolformat.Errorf(toolformat.NotFound, "%v", err)
+	}
+	next := providers.NewConversation(chosen).Settings(settings).Options(t.opts.Loop).Agent(t.opts.System).
+		Tools(t.opts.Source).Caller(&t.caller).Approve(t.approve).Listen(t.emit)
+	if kept == nil {
+		kept = &providers.Transcript{Heading: providers.Heading{ID: t.id, System: t.opts.System}}
+	}
+	t.conversation, t.model = next.Load(kept), modelID(&chosen)
+	return nil
+}
+
+func modelID(c *providers.Candidate) string {
+	name := c.Name
+	if name == "" {
+		name = c.Provider.Name()
+	}
+	return name + "/" + c.Model
+}
+
+// suits reports whether a page can have the conversation, and switches to the model that it names.
+func (t *talk) suits(p *page, model string) error {
+	if string(p.caller.Claims) != string(t.caller.Claims) {
+		return toolformat.Errorf(toolformat.Unavailable, "the conversation is open with other credentials: close it there")
+	}
+	if model == "" {
+		return nil
+	}
+	chosen, settings, err := t.opts.Model(model)
+	if err != nil {
+		return toolformat.Errorf(toolformat.NotFound, "%v", err)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if id := modelID(&chosen); id != t.model {
+		if t.busy {
+			return toolformat.Errorf(toolformat.Unavailable, "a prompt is in progress: another model can follow it")
+		}
+		t.conversation, t.model = t.conversation.Provider(chosen.Provider).Model(chosen.Model).Settings(settings), id
+	}
+	return nil
+}
+
+// enter adds a page, unless the conversation is about to be removed.
+func (t *talk) enter(p *page) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.gone {
+		return false
+	}
+	t.pages[p] = struct{}{}
+	t.deserted = false
+	if t.alone != nil {
+		t.alone.Stop()
+	}
+	return true
+}
+
+// leave removes a page. A conversation without one ends when its prompt has.
+func (t *talk) leave(p *page) {
+	t.mu.Lock()
+	delete(t.pages, p)
+	if len(t.pages) > 0 {
+		t.mu.Unlock()
+		return
+	}
+	if t.busy {
+		t.alone = time.AfterFunc(t.opts.Alone, t.desert)
+		t.mu.Unlock()
+		return
+	}
+	t.mu.Unlock()
+	t.release()
+}
+
+// release closes the conversation, if no page has it open.
+func (t *talk) release() {
+	t.mu.Lock()
+	if t.gone = len(t.pages) == 0 && !t.busy; !t.gone {
+		t.mu.Unlock()
+		return
+	}
+	closing := t.conversation
+	t.mu.Unlock()
+	t.chat.remove(t)
+	if closing != nil {
+		closing.Close()
+	}
+}
+
+// desert defers the calls that wait for a decision, and ends any other prompt.
+func (t *talk) desert() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.pages) > 0 || !t.busy {
+		return
+	}
+	t.deserted = true
+	if len(t.asks) == 0 {
+		t.cancel(errDeserted)
+	}
+	for id, ask := range t.asks {
+		ask <- providers.Decision{Verdict: providers.VerdictDefer}
+		delete(t.asks, id)
+	}
+}
+
+// state returns what a page gets that has the events up to a number, if it has some.
+func (t *talk) state(after int64, known bool) *opened {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o := &opened{Type: "opened", Conversation: t.id, Model: t.model, After: after, Busy: t.busy, Waiting: []askEvent{}}
+	if !known || after == 0 || !t.events.has(after) {
+		o.After = t.events.first()
+		messages := t.conversation.Messages()
+		if !t.busy && t.events.first() < t.events.last {
+			o.After = t.events.last // the messages have the outcome of the events
+		}
+		o.Missing = t.busy && t.events.first() > t.before
+		o.Messages = shown(messages)
+	}
+	if !t.busy {
+		run := t.conversation.Run()
+		for _, call := range run.WaitingCalls() {
+			o.Waiting = append(o.Waiting, askEvent{Type: "ask", shownCall: shownCall(*call)})
+		}
+	}
+	return o
+}
+
+// next returns the events after a number; false means that some are no longer kept.
+func (t *talk) next(after int64) ([][]byte, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.events.has(after) {
+		return nil, false
+	}
+	return t.events.since(after), true
+}
+
+// add adds an event; t.mu is held.
+func (t *talk) add(v any) {
+	t.events.add(v)
+	for p := range t.pages {
+		p.notify()
+	}
+}
+
+// emit takes the events of the prompt. The last one follows when the conversation has been saved: then a
+// page may prompt again.
+func (t *talk) emit(e providers.Event) {
+	if e.Type == providers.EventDone || e.Type == providers.EventError {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.add(e)
+}
+
+// prompt begins a prompt. The same id as that of the last one is the same prompt.
+func (t *talk) prompt(id, text string) error {
+	return t.run(id, func(ctx context.Context, c *providers.Conversation) (*providers.Conversation, error) {
+		_, next, err := c.Prompt(ctx, text)
+		return next, err
+	}, promptEvent{"prompt", id, text})
+}
+
+// decide decides about a call that waits.
+func (t *talk) decide(call string, decision providers.Decision) error {
+	t.mu.Lock()
+	ask, ok := t.asks[call]
+	delete(t.asks, call)
+	run := t.conversation.Run()
+	waits := !t.busy && waitsFor(&run, call)
+	t.mu.Unlock()
+	switch {
+	case ok:
+		ask <- decision // it has room for one
+		return nil
+	case !waits:
+		return toolformat.Errorf(toolformat.NotFound, "no call %.60q waits for a decision", call)
+	}
+	return t.run("", func(ctx context.Context, c *providers.Conversation) (*providers.Conversation, error) {
+		_, next, err := c.Resume(ctx, map[string]providers.Decision{call: decision})
+		return next, err
+	}, nil)
+}
+
+func waitsFor(run *providers.Run, id string) bool {
+	for _, call := range run.WaitingCalls() {
+		if call.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// run begins a run of the loop; first is its first event, nil for none.
+func (t *talk) run(id string, do func(context.Context, *providers.Conversation) (*providers.Conversation, error), first any) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case id != "" && id == t.last:
+		return nil
+	case t.busy:
+		return toolformat.Errorf(toolformat.Unavailable, "a prompt is in progress: wait for its end, or cancel it")
+	}
+	visit, err := t.chat.prompts.enter(t.caller.Principal.Name)
+	if err != nil {
+		return toolformat.Errorf(toolformat.Unavailable, "%v", err)
+	}
+	if !t.chat.begin() {
+		visit.leave()
+		return toolformat.Errorf(toolformat.Unavailable, "%v", errEnding)
+	}
+	ctx, cancel := context.WithCancelCause(t.chat.ctx)
+	t.busy, t.cancel, t.deserted = true, cancel, false
+	t.events.forget()
+	if t.before = t.events.last; first != nil {
+		t.last = id
+		t.add(first)
+	}
+	begun := t.conversation
+	go func() {
+		defer t.chat.work.Done()
+		defer t.release()
+		defer visit.leave()
+		next, err := do(ctx, begun)
+		cancel(nil)
+		t.chat.save(next.Transcript())
+		t.finish(next, err)
+	}()
+	return nil
+}
+
+// finish ends a run with its last event.
+func (t *talk) finish(next *providers.Conversation, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.conversation, t.busy = next, false; t.alone != nil {
+		t.alone.Stop()
+	}
+	if err != nil {
+		t.add(providers.Event{Type: providers.EventError, Err: err})
+		return
+	}
+	run := next.Run()
+	t.add(providers.Event{Type: providers.EventDone, Text: run.Text, Stop: run.Stop, Turns: run.Turns, Usage: run.Usage})
+}
+
+// cancelPrompt ends the prompt in progress.
+func (t *talk) cancelPrompt() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.busy {
+		t.cancel(errCanceled)
+	}
+}
+
+// approve asks the pages about a call.
+func (t *talk) approve(ctx context.Context, call *providers.Call, tool *toolformat.Tool) providers.Decision {
+	ask := make(chan providers.Decision, 1)
+	t.mu.Lock()
+	if t.deserted {
+		t.mu.Unlock()
+		return providers.Decision{Verdict: providers.VerdictDefer}
+	}
+	t.asks[call.ID] = ask
+	t.add(askEvent{Type: "ask", shownCall: shownCall(*call), Description: tool.Description, Annotations: json.RawMessage(wire.Lookup(tool.Extra, "annotations"))})
+	t.mu.Unlock()
+	select {
+	case decision := <-ask:
+		return decision
+	case <-ctx.Done():
+		t.mu.Lock()
+		delete(t.asks, call.ID)
+		t.mu.Unlock()
+		return providers.Decision{Verdict: providers.VerdictDeny, Reason: "the user has canceled the prompt"}
+	}
+}
