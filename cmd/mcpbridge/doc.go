@@ -4,7 +4,7 @@
 // an error that decides the exit code. A new command is a row in commands (main.go).
 //
 // Files: main.go (commands, exit codes, version), program.go (flags, the config that they name, and
-// the stack that runs it), serve.go, stdio.go, daemon.go, windows.go and replace.go
+// the stack that runs it), serve.go, serve_models.go (/v1 and /chat), stdio.go, daemon.go, windows.go and replace.go
 // (the daemon), control.go and ps.go (commands to what runs), service_*.go, memory.go (memory that is returned after a load),
 // tools.go (tools, check), convert.go, lint.go, gen.go, ask*.go (a model), chat*.go (conversations at
 // a console, approval of calls), clients.go, connect.go, import.go and init.go (config files of MCP clients),

@@ -21,6 +21,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/watch"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/mcpserver"
+	"github.com/mcpbridge/mcpbridge/providers/serve"
 )
 
 // live is a program that serves the latest config that could be used.
@@ -31,7 +32,10 @@ type live struct {
 	load  func() (*config.Config, error) // the config as it is now
 	entry entry                          // of serve
 	pool  *stack.Pool                    // nil if others have it too
-	chat  atomic.Pointer[http.Handler]   // of /v1; nil where that is not served
+	model atomic.Pointer[http.Handler]   // of /v1; nil where that is not served
+	chat  *serve.Chat                    // nil where /v1 is not served
+
+	history pageHistory // of chat
 
 	forget  func()               // has what the config refers to looked up again by load
 	applied func(*config.Config) // is called after reload; may be nil
@@ -68,10 +72,13 @@ func (l *live) close() {
 	if l.front != nil {
 		l.front.Close()
 	}
+	if l.chat != nil {
+		l.chat.Close()
+	}
 	if l.own != nil {
 		l.own.Close()
 	}
-	err := l.Live.Close()
+	err := errors.Join(l.history.close(), l.Live.Close())
 	if l.pool != nil {
 		err = errors.Join(err, l.pool.Close())
 	}
@@ -95,8 +102,8 @@ func (l *live) reload() error {
 		return err
 	}
 	l.watch(before.Files(), cfg.Files())
-	chat := l.chat.Load() != nil
-	if chat { // it is serve, which listens
+	listens := l.chat != nil
+	if listens { // it is serve, which listens
 		if cfg.Listen != before.Listen {
 			l.log.Warn("listen has changed: restart to apply it", "still", before.Listen)
 			cfg.Listen = before.Listen
@@ -118,8 +125,8 @@ func (l *live) reload() error {
 	}
 	l.watch(cfg.Files())
 	l.front.Update(l.serverOptions(cfg))
-	if chat {
-		err = l.serveChat()
+	if listens {
+		err = l.serveModels()
 	}
 	l.log.Info("the config has been loaded again", "config", cfg.Path)
 	if l.applied != nil {

@@ -17,14 +17,13 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/mcpserver"
 	"github.com/mcpbridge/mcpbridge/mcpserver/web"
-	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/serve"
 )
 
 const defaultListen = "127.0.0.1:7332"
 
 func runServe(ctx context.Context, args []string, std streams) error {
-	f := newFlags("serve", "serve [flags] [-- COMMAND [ARG…]]", "Serves MCP over streamable HTTP (/mcp), legacy SSE (/sse) and WebSocket (/ws),\nand models with all tools to programs that use OpenAI's API (/v1).\n"+spoken(), std)
+	f := newFlags("serve", "serve [flags] [-- COMMAND [ARG…]]", "Serves MCP over streamable HTTP (/mcp), legacy SSE (/sse) and WebSocket (/ws),\nand models with all tools to programs that use OpenAI's API (/v1)\nand to web pages (/chat).\n"+spoken(), std)
 	f.gateway = true
 	listen := f.String("listen", "", "listen on this `HOST:PORT`; port 0 lets the system pick one (default: \"listen\" in the config, else "+defaultListen+")")
 	cfg, _, err := f.parse(args)
@@ -90,7 +89,7 @@ func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error
 	if l.cfg.TLS.Cert != "" {
 		scheme, ln = "https", tls.NewListener(ln, l.entry.tls())
 	}
-	if err := l.serveChat(); err != nil {
+	if err := l.serveModels(); err != nil {
 		ln.Close()
 		return err
 	}
@@ -107,7 +106,7 @@ func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error
 // serverOptions returns the options of a config for a server of any carrier.
 func (l *live) serverOptions(cfg *config.Config) mcpserver.Options {
 	limits := cfg.Limits
-	models := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*l.chat.Load()).ServeHTTP(w, r) })
+	models := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*l.model.Load()).ServeHTTP(w, r) })
 	var lend func(*bridge.Caller) mcpserver.Lender
 	if cfg.Lending {
 		lend = l.opts.Pool.Lending().Join
@@ -121,7 +120,7 @@ func (l *live) serverOptions(cfg *config.Config) mcpserver.Options {
 		Sessions: limits.Sessions, SessionIdle: limits.SessionIdle, ResumeBytes: limits.ResumeBytes,
 		Log: l.log,
 
-		Protected: map[string]http.Handler{"/v1/": models, "/v1/p/{profile}/": models},
+		Protected: map[string]http.Handler{"/v1/": models, "/v1/p/{profile}/": models, "/chat": l.chat, "/chat/p/{profile}": l.chat},
 		Public:    web.Files(),
 		Refuse:    serve.Refuse,
 		Ready:     http.HandlerFunc(l.serveReady),
@@ -152,36 +151,4 @@ func (l *live) serveReady(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	fmt.Fprint(w, report.String())
-}
-
-// serveChat makes the endpoint for clients of OpenAI's API that of the current config.
-func (l *live) serveChat() error {
-	current := l.Live.Stack()
-	cfg, models := current.Config(), current.Models()
-	for name, err := range models.Faults() {
-		l.log.Warn("a provider is not available", "provider", name, "reason", err)
-	}
-	loop := stack.LoopOptions(cfg.Loop)
-	loop.Log = l.log
-	var chat http.Handler = serve.New(serve.Options{
-		Toolbox: providers.NewToolbox(l),
-		Models:  models.IDs,
-		Model: func(id string) (providers.Candidate, providers.Settings, error) {
-			c, err := models.ByID(id)
-			return c, models.Settings(c.Name), err
-		},
-		Caller:  mcpserver.CallerOf,
-		System:  cfg.Loop.System,
-		Loop:    loop,
-		AtOnce:  cfg.Limits.Completions,
-		MaxBody: int64(cfg.Limits.MessageBytes),
-		Log:     l.log,
-
-		Principals: cfg.Principals(),
-	})
-	if err := loop.Policy.Validate(); err != nil {
-		return err
-	}
-	l.chat.Store(&chat)
-	return nil
 }

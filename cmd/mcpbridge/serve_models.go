@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"sync"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
+	"github.com/mcpbridge/mcpbridge/mcpserver"
+	"github.com/mcpbridge/mcpbridge/providers"
+	store "github.com/mcpbridge/mcpbridge/providers/history"
+	"github.com/mcpbridge/mcpbridge/providers/serve"
+)
+
+// serveModels makes the endpoint for clients of OpenAI's API, and that of pages, those of the current
+// config.
+func (l *live) serveModels() error {
+	current := l.Live.Stack()
+	cfg, models := current.Config(), current.Models()
+	for name, err := range models.Faults() {
+		l.log.Warn("a provider is not available", "provider", name, "reason", err)
+	}
+	loop := stack.LoopOptions(cfg.Loop)
+	loop.Log = l.log
+	if err := loop.Policy.Validate(); err != nil {
+		return err
+	}
+	model := func(id string) (providers.Candidate, providers.Settings, error) {
+		c, err := models.ByID(id)
+		return c, models.Settings(c.Name), err
+	}
+	var endpoint http.Handler = serve.New(serve.Options{
+		Toolbox: providers.NewToolbox(l),
+		Models:  models.IDs,
+		Model:   model,
+		Caller:  mcpserver.CallerOf,
+		System:  cfg.Loop.System,
+		Loop:    loop,
+		AtOnce:  cfg.Limits.Completions,
+		MaxBody: int64(cfg.Limits.MessageBytes),
+		Log:     l.log,
+
+		Principals: cfg.Principals(),
+	})
+	l.model.Store(&endpoint)
+	loop.Policy = chatPolicy(loop.Policy)
+	chat := serve.ChatOptions{
+		Source: l,
+		Model: func(id string) (providers.Candidate, providers.Settings, error) {
+			if id != "" {
+				return model(id)
+			}
+			c, err := models.Choose(stack.Choice{}, true)
+			return c, models.Settings(c.Name), err
+		},
+		Caller:   mcpserver.CallerOf,
+		Store:    func() providers.Store { return l.history.open(l.log) },
+		System:   cfg.Loop.System,
+		Loop:     loop,
+		AtOnce:   cfg.Limits.Completions,
+		MaxBytes: int64(cfg.Limits.MessageBytes),
+		Log:      l.log,
+
+		Principals: cfg.Principals(),
+	}
+	if l.chat == nil {
+		l.chat = serve.NewChat(chat)
+	} else {
+		l.chat.Update(chat)
+	}
+	return nil
+}
+
+// pageHistory keeps the conversations of pages in a file of their own, or in memory where that
+// cannot be opened. The zero value is ready.
+type pageHistory struct {
+	once   sync.Once // sets file
+	file   *store.Store
+	memory providers.Memory
+}
+
+// open returns the store. It opens the file the first time.
+func (h *pageHistory) open(log *slog.Logger) providers.Store {
+	h.once.Do(func() {
+		path, err := file.State("pages.db")
+		if err == nil {
+			h.file, err = store.Open(context.Background(), path)
+		}
+		if err != nil {
+			log.Warn("conversations of pages are kept in memory only", "reason", err)
+		}
+	})
+	if h.file == nil {
+		return &h.memory
+	}
+	return h.file
+}
+
+// close closes the file; open must not be called again.
+func (h *pageHistory) close() error {
+	h.once.Do(func() {})
+	if h.file == nil {
+		return nil
+	}
+	return h.file.Close()
+}
