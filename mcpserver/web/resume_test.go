@@ -1,0 +1,71 @@
+package web_test
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/mcpserver"
+	"github.com/mcpbridge/mcpbridge/mcpserver/web"
+)
+
+// frail is a listener whose connections can be cut.
+type frail struct {
+	net.Listener
+
+	mu    sync.Mutex // guards conns
+	conns map[net.Conn]bool
+}
+
+func (f *frail) Accept() (net.Conn, error) {
+	c, err := f.Listener.Accept()
+	if err == nil {
+		f.mu.Lock()
+		f.conns[c] = true
+		f.mu.Unlock()
+	}
+	return c, err
+}
+
+// cut closes the connections from all other clients than that of a request.
+func (f *frail) cut(_ http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for c := range f.conns {
+		if c.RemoteAddr().String() != r.RemoteAddr {
+			c.Close()
+			delete(f.conns, c)
+		}
+	}
+}
+
+// A module whose connections are lost settles each call once, and what it lends is lent again.
+func TestResume(t *testing.T) {
+	for _, era := range []string{"modern", "legacy"} {
+		t.Run(era, func(t *testing.T) {
+			lending, fake := web.NewLending(), sourcetest.NewFake()
+			s := mcpserver.New(lending.Wrap(fake, bridge.OverlayOptions{}), mcpserver.Options{Lend: lending.Join})
+			mux := http.NewServeMux()
+			h := httptest.NewUnstartedServer(mux)
+			f := &frail{Listener: h.Listener, conns: map[net.Conn]bool{}}
+			mux.HandleFunc("/cut", f.cut)
+			mux.Handle("/", s.Handler())
+			h.Listener = f
+			h.Start()
+			t.Cleanup(func() {
+				s.Close()
+				h.Close()
+			})
+			node(t, "resume.mjs", h.URL, era)
+			if n := fake.Calls("wait"); n != 1 {
+				t.Errorf("wait ran %d times", n)
+			}
+			s.Close()
+			lending.CheckLeftover(t)
+		})
+	}
+}
