@@ -22,6 +22,9 @@ type Contract struct {
 	// compared by meaning, numbers beyond a float64, unknown members and the code of an error may
 	// be lost, and the list may be sorted by name.
 	Decoded bool
+
+	// Floats says that such a source keeps numbers as a float64, as JavaScript does.
+	Floats bool
 }
 
 // Run is Contract.Run for a source that changes nothing.

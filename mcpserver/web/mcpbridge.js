@@ -468,7 +468,8 @@ export class Bridge extends EventTarget {
     const call = this.#calls.get(m.id);
     if (!call) return; // it has been canceled
     if (m.error) return this.#settle(call, undefined, remoteError(m.error, call));
-    if (m.result?.resultType !== "input_required") return this.#settle(call, m.result);
+    if (m.result.resultType === "complete") delete m.result.resultType; // which the legacy era does not have
+    if (m.result.resultType !== "input_required") return this.#settle(call, m.result);
     if (++call.rounds > mostRounds) return this.#settle(call, undefined, new BridgeError(`${call.method} asks without end`, "internal"));
     const { inputRequests = {}, requestState } = m.result;
     const controller = new AbortController();

@@ -29,8 +29,8 @@ func newHost(t *testing.T, source bridge.Source, opts mcpserver.Options) *httpte
 	return h
 }
 
-// node runs a script of testdata in Node, which ends well if all is as it expects.
-func node(t *testing.T, script string, args ...string) {
+// nodeCommand is the command that runs a script of testdata in Node.
+func nodeCommand(t *testing.T, script string, args ...string) *exec.Cmd {
 	t.Helper()
 	path, err := exec.LookPath("node")
 	if err != nil {
@@ -46,7 +46,13 @@ func node(t *testing.T, script string, args ...string) {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(path, append([]string{"--experimental-websocket", "--no-warnings", filepath.Join(dir, script)}, args...)...)
+	return exec.Command(path, append([]string{"--experimental-websocket", "--no-warnings", filepath.Join(dir, script)}, args...)...)
+}
+
+// node runs a script of testdata, which ends well if all is as it expects.
+func node(t *testing.T, script string, args ...string) {
+	t.Helper()
+	cmd := nodeCommand(t, script, args...)
 	stuck := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
 	defer stuck.Stop()
 	if out, err := cmd.CombinedOutput(); err != nil {
