@@ -22,6 +22,7 @@
 //	outbox            the queue to a client
 //	account           what each principal uses of what all share, and its bounds
 //	access ticket     which requests are let in, and who their sender is
+//	visit             the operator's cookie: how a page gets and loses it
 //	resource          where clients get access tokens: challenges, metadata
 //	guesses           the time that wrong credentials cost
 //	server settings   Server, its options and how they change, and its source

@@ -21,12 +21,12 @@ import (
 
 // Handler serves every HTTP carrier: /mcp, /sse and its messages, /ws, /ws/ticket, the handlers of
 // Options.Protected and Options.Public, /healthz and /readyz. The root does what /mcp does, and shows a
-// page of text to a browser. Every path checks Host and Origin, and all but that page, Options.Public and
-// the health checks need a token. /mcp/p/NAME, /sse/p/NAME and /ws/p/NAME are the same for a caller that asks for a profile.
+// page to a browser. Every path checks Host and Origin, and all but that page, Options.Public and the
+// health checks need a token. /mcp/p/NAME, /sse/p/NAME and /ws/p/NAME are the same for a caller that asks for a profile.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/mcp", s.identified(s.serveMCP))
-	mux.HandleFunc("/{$}", pageOr(s.identified(s.serveMCP)))
+	mux.HandleFunc("/{$}", s.pageOr(s.identified(s.serveMCP)))
 	mux.HandleFunc("/mcp/p/{profile}", s.identified(s.serveMCP))
 	mux.HandleFunc("/sse", s.identified(s.serveSSE))
 	mux.HandleFunc("/sse/p/{profile}", s.identified(s.serveSSE))
@@ -46,6 +46,7 @@ func (s *Server) Handler() http.Handler {
 			}
 		})
 	}
+	mux.HandleFunc(visitPath, s.serveVisit)
 	mux.HandleFunc(wellKnown, s.serveResource)
 	mux.HandleFunc(wellKnown+"/", s.serveResource)
 	mux.HandleFunc("GET /healthz", healthy)

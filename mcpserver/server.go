@@ -190,6 +190,8 @@ type Options struct {
 	// Public maps patterns of http.ServeMux to handlers of what everybody may read, without a token.
 	Public map[string]http.Handler
 
+	Page http.Handler // what a browser sees at the root; nil means a text
+
 	// Lend is called for a client, with an Ask, that lends tools for the first time, with a lock held.
 	// nil means that clients cannot lend tools.
 	Lend func(client *bridge.Caller) Lender

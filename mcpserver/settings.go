@@ -39,7 +39,7 @@ func newSettings(opts Options, before *settings) *settings {
 // opts returns the current settings.
 func (s *Server) opts() *settings { return s.settings.Load() }
 
-// Update replaces the Options, but for Protected, Public, Ready, Refuse, ReadTimeout and Log, which stay as they
+// Update replaces the Options, but for Protected, Public, Page, Ready, Refuse, ReadTimeout and Log, which stay as they
 // are. Access and hidden values hold for every request from then on, MessageBytes, QueueBytes and
 // SessionIdle on carriers other than a plain POST for the sessions that begin later. Whoever was let in
 // by credentials that are revoked, or without any where they are needed now, is shut out: their sessions
@@ -48,7 +48,8 @@ func (s *Server) Update(opts Options) {
 	s.updating.Lock()
 	defer s.updating.Unlock()
 	before := s.opts()
-	opts.Protected, opts.Public, opts.Ready, opts.Refuse = before.Protected, before.Public, before.Ready, before.Refuse
+	opts.Protected, opts.Ready, opts.Refuse = before.Protected, before.Ready, before.Refuse
+	opts.Public, opts.Page = before.Public, before.Page
 	opts.ReadTimeout, opts.Log = before.ReadTimeout, before.Log
 	next := newSettings(opts, before)
 	s.settings.Store(next)

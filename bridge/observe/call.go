@@ -15,6 +15,7 @@ import (
 
 // A Call is a request of a caller that has ended. It is not changed after it was made.
 type Call struct {
+	Number int64         // of those of its Stream that a reader got, from 1 on
 	Time   time.Time     // when it began
 	Took   time.Duration // until it ended
 	Asked  time.Duration // the part of Took for which an answer of the caller was awaited
@@ -32,6 +33,7 @@ type Call struct {
 	Reason  string // why there is no result, with the cause; "" with a result
 
 	Arguments json.RawMessage // as the caller sent them; nil unless Reading.Arguments asks for them
+	Result    json.RawMessage // as the caller got it; nil unless Reading.Results asks for it
 	Lost      int             // Calls before this one that the reader did not get, as it was too slow
 }
 
@@ -70,12 +72,13 @@ func (o Outcome) Failed() bool {
 	return o != OK && o != InputRequired && o != Outcome(toolformat.Canceled.String())
 }
 
-// The longest texts of a Call, in bytes, and the longest arguments, which are left out beyond it.
+// The longest texts of a Call, in bytes, and the longest arguments and results, which are left out beyond it.
 const (
 	maxName      = 100
 	maxTarget    = 300
 	maxReason    = 500
 	maxArguments = 64 << 10
+	maxResult    = 64 << 10
 )
 
 // outcomeOf returns how a call ended, and why if it has no result. The zero Reply is that of a panic.

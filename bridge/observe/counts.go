@@ -2,17 +2,23 @@ package observe
 
 import (
 	"maps"
+	"slices"
 	"sync"
 	"time"
 )
 
-// Counts are numbers of the calls of a Stream, for each server and in all.
+// maxRecent is how many calls Counts keep.
+const maxRecent = 1000
+
+// Counts are numbers of the calls of a Stream, for each server and in all, and its latest calls.
 type Counts struct {
 	stream *Stream
 	reader *Reader
 
-	mu  sync.Mutex // guards now
-	now Snapshot
+	mu      sync.Mutex // guards what follows
+	now     Snapshot
+	recent  []Call // the latest, of which there may be twice as many as are shown
+	dropped int    // before recent[0]
 }
 
 // A Snapshot is what has been counted at one time.
@@ -62,9 +68,24 @@ func (c *Counts) Snapshot() Snapshot {
 	return now
 }
 
+// Recent returns the latest calls that have ended, without arguments and results, and where to go on: those
+// that come after them are Recent(next). It begins with 0.
+func (c *Counts) Recent(from int) (calls []Call, next int) {
+	c.reader.Flush()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	next = c.dropped + len(c.recent)
+	from = max(0, from-c.dropped, len(c.recent)-maxRecent)
+	return slices.Clone(c.recent[min(from, len(c.recent)):]), next
+}
+
 func (c *Counts) count(calls []Call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.recent = append(c.recent, calls...); len(c.recent) > 2*maxRecent {
+		c.dropped += len(c.recent) - maxRecent
+		c.recent = slices.Delete(c.recent, 0, len(c.recent)-maxRecent)
+	}
 	for i := range calls {
 		call := &calls[i]
 		c.now.Lost += call.Lost

@@ -7,7 +7,7 @@
 // loses Calls and is told how many, and no call ever waits for a reader.
 //
 // A Call has what the caller sent and was told. It never has hidden values, which are set further
-// inside, nor the content of results; the arguments only for a reader that asks for them.
+// inside, arguments and results only for a reader that asks for them.
 //
 // # Files
 //
@@ -16,7 +16,7 @@
 //   - reader.go: Reader, its queue and goroutine.
 //   - line.go: a Call as a line of JSON. file.go: OpenFile writes lines to a file, rotated.go rotates it.
 //   - log.go: Log, a line of the program's log for each Call.
-//   - counts.go: Counts, what each server has been called.
+//   - counts.go: Counts, what each server has been called, and the latest calls.
 //
 // # Concurrency
 //

@@ -10,8 +10,12 @@ import (
 // timeFormat is that of a line: UTC, to the millisecond, so that lines sort by it as text.
 const timeFormat = "2006-01-02T15:04:05.000Z"
 
-// appendLine appends a call as a line of JSON. Members that are empty are left out; ms is a fraction.
-func appendLine(dst []byte, c *Call) []byte {
+// appendLine appends a call as a line of JSON.
+func appendLine(dst []byte, c *Call) []byte { return append(c.AppendJSON(dst), '\n') }
+
+// AppendJSON appends a call without its number and result, as the file of calls has it. Members that are
+// empty are left out; ms is a fraction.
+func (c *Call) AppendJSON(dst []byte) []byte {
 	dst = c.Time.UTC().AppendFormat(append(dst, `{"time":"`...), timeFormat)
 	dst = strconv.AppendInt(append(dst, `","session":`...), c.Caller.Session, 10)
 	dst = appendText(dst, "principal", c.Caller.Principal)
@@ -36,7 +40,7 @@ func appendLine(dst []byte, c *Call) []byte {
 	if c.Lost > 0 {
 		dst = strconv.AppendInt(append(dst, `,"lost":`...), int64(c.Lost), 10)
 	}
-	return append(dst, "}\n"...)
+	return append(dst, '}')
 }
 
 func appendText(dst []byte, key, text string) []byte {

@@ -9,10 +9,11 @@ import (
 // Reading says how a reader gets the calls. The zero value works.
 type Reading struct {
 	Arguments bool          // the calls have their arguments, up to 64 KiB
+	Results   bool          // the calls have their results, up to 64 KiB
 	Every     time.Duration // how often calls are handed over while there are some; 0 means 20 ms
 }
 
-// The calls, and the bytes of their arguments, that wait for a reader at most, and the calls for which it
+// The calls, and the bytes of their arguments and results, that wait for a reader at most, and the calls for which it
 // is woken before its time.
 const (
 	maxQueue  = 8 << 10
@@ -34,7 +35,7 @@ type Reader struct {
 
 	mu    sync.Mutex // guards what follows
 	queue []Call
-	held  int  // bytes of arguments in queue
+	held  int  // bytes of arguments and results in queue
 	lost  int  // calls since the last one in queue
 	idle  bool // the goroutine waits for the next call, however long
 	over  bool // no more calls are taken
@@ -92,6 +93,9 @@ func (r *Reader) add(c *Call) {
 	if r.opts.Arguments {
 		size = len(c.Arguments)
 	}
+	if r.opts.Results {
+		size += len(c.Result)
+	}
 	r.mu.Lock()
 	if r.over || len(r.queue) == maxQueue || size > 0 && r.held+size > maxHeld {
 		r.lost++
@@ -102,6 +106,9 @@ func (r *Reader) add(c *Call) {
 	last := &r.queue[len(r.queue)-1]
 	if last.Lost, r.lost = r.lost, 0; !r.opts.Arguments {
 		last.Arguments = nil
+	}
+	if !r.opts.Results {
+		last.Result = nil
 	}
 	r.held += size
 	wake := r.idle || len(r.queue) == wakeQueue

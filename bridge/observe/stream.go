@@ -15,6 +15,7 @@ import (
 // A Stream is the calls of the callers of a source, as they end. The zero value is ready.
 type Stream struct {
 	readers atomic.Pointer[[]*Reader] // nil means none; replaced, not changed
+	numbers atomic.Int64              // of Calls
 
 	mu   sync.Mutex // guards what follows, and the changes of readers
 	last int64      // number of a caller
@@ -138,7 +139,8 @@ type call struct {
 // end gives the Call to the readers, and keeps nothing of the reply.
 func (c *call) end(reply *bridge.Reply) {
 	made := Call{
-		Time: c.begun, Took: time.Since(c.begun), Caller: c.session.caller, Profile: c.session.profile, Model: cut(c.req.Model, maxName),
+		Number: c.session.stream.numbers.Add(1),
+		Time:   c.begun, Took: time.Since(c.begun), Caller: c.session.caller, Profile: c.session.profile, Model: cut(c.req.Model, maxName),
 		Method: cut(c.req.Method, maxName), Target: subject(c.req), Server: reply.Member, Out: len(reply.Result),
 	}
 	made.Outcome, made.Reason = outcomeOf(reply)
@@ -154,6 +156,9 @@ func (c *call) end(reply *bridge.Reply) {
 	for _, r := range c.readers {
 		if r.opts.Arguments && made.Arguments == nil {
 			made.Arguments = argumentsOf(c.req)
+		}
+		if r.opts.Results && made.Result == nil && len(reply.Result) <= maxResult {
+			made.Result = slices.Clone(reply.Result)
 		}
 		r.add(&made)
 	}

@@ -29,9 +29,10 @@ type control struct {
 	book   *logbook.Book
 	counts *observe.Counts
 	stacks func() []*stack.Stack
-	end    func()       // ends the program
-	refuse func() int64 // how often it has refused; nil for a daemon
-	reload func() error // reads the config anew; nil without one
+	end    func()        // ends the program
+	refuse func() int64  // how often it has refused; nil for a daemon
+	reload func() error  // reads the config anew; nil without one
+	open   func() string // returns an address of the console, good once; nil without a console
 }
 
 // processState is a program that runs, as ps --json prints it.
@@ -111,6 +112,10 @@ func (c *control) run(ctx context.Context, command *daemon.Command, out io.Write
 		done = "reloaded " + c.about.Config
 		if err = errors.New("it has no config"); c.reload != nil {
 			err = c.reload()
+		}
+	case "open":
+		if err = errors.New("a daemon has no console: mcpbridge serve has one"); c.open != nil {
+			done, err = c.open(), nil
 		}
 	default:
 		err = fmt.Errorf("unknown command %.40q: this program is mcpbridge %s", command.Name, c.about.Version)
@@ -252,13 +257,12 @@ func (c *control) answerCommands(ctx context.Context, log *slog.Logger) (stop fu
 	}
 }
 
-// commands answers commands to a program that serves until stop is called.
-func (l *live) commands(ctx context.Context, book *logbook.Book, listen string, end func()) (stop func()) {
+// newControl returns the control of a program that serves. Its counts must be closed.
+func (l *live) newControl(book *logbook.Book, listen string, end func()) *control {
 	version, _ := build()
-	counts := observe.NewCounts(l.Calls())
 	c := &control{
 		about: processState{Kind: "serve", Config: l.cfg.Path, Listen: listen, TLS: l.cfg.TLS.Cert != "", Version: version, Since: time.Now()},
-		book:  book, counts: counts, stacks: func() []*stack.Stack { return []*stack.Stack{l.Live.Stack()} }, end: end, refuse: l.front.Refused,
+		book:  book, counts: observe.NewCounts(l.Calls()), stacks: func() []*stack.Stack { return []*stack.Stack{l.Live.Stack()} }, end: end, refuse: func() int64 { return l.front.Refused() },
 	}
 	if c.about.Config != "" {
 		c.reload = func() error {
@@ -266,9 +270,5 @@ func (l *live) commands(ctx context.Context, book *logbook.Book, listen string, 
 			return l.reload()
 		}
 	}
-	stopAnswering := c.answerCommands(ctx, l.log)
-	return func() {
-		stopAnswering()
-		counts.Close()
-	}
+	return c
 }

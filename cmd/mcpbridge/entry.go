@@ -23,6 +23,7 @@ type entry struct {
 	resource     string             // of oauth
 	certificates *auth.Certificates // nil without authorities of clients
 	config       atomic.Pointer[tls.Config]
+	operator     auth.Operator
 }
 
 // set reads what the config names. An error means that nothing has changed.
@@ -102,7 +103,7 @@ func (e *entry) tls() *tls.Config {
 // access returns who may come in.
 func (e *entry) access(cfg *config.Config) mcpserver.Access {
 	a := mcpserver.Access{Tokens: cfg.Tokens, AllowedOrigins: cfg.AllowedOrigins, PublicHosts: cfg.PublicHosts,
-		PublicURL: cfg.PublicURL, Proxies: cfg.TrustedProxies}
+		PublicURL: cfg.PublicURL, Proxies: cfg.TrustedProxies, Operator: &e.operator}
 	if u, err := url.Parse(cfg.PublicURL); err == nil && u.Host != "" {
 		a.PublicHosts = append(slices.Clone(a.PublicHosts), u.Host)
 	}

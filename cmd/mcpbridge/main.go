@@ -91,6 +91,7 @@ func commands() []command {
 		{"logs", "logs [NAME] [-f] [--config FILE]", "print the log of what runs, or of one server", runLogs},
 		{"restart", "restart NAME [--config FILE]", "restart a server of what runs", runRestart},
 		{"stop", "stop [NAME] [--config FILE]", "stop a server, or all that runs", runStop},
+		{"open", "open [--no-browser] [--config FILE]", "open the console of a serve that runs", runOpen},
 		{"reload", "reload [--config FILE]", "make what runs read its config again", runReload},
 		{"secret set", "secret set NAME", "keep a secret for ${keychain:NAME} in the config", runSecretSet},
 		{"secret list", "secret list [--config FILE] [--json]", "list the secrets that are kept, without their values", runSecretList},

@@ -28,12 +28,13 @@ import (
 type live struct {
 	*program
 	*stack.Live
-	front *mcpserver.Server              // nil until something is served
-	load  func() (*config.Config, error) // the config as it is now
-	entry entry                          // of serve
-	pool  *stack.Pool                    // nil if others have it too
-	model atomic.Pointer[http.Handler]   // of /v1; nil where that is not served
-	chat  *serve.Chat                    // nil where /v1 is not served
+	front   *mcpserver.Server              // nil until something is served
+	load    func() (*config.Config, error) // the config as it is now
+	entry   entry                          // of serve
+	console *ownConsole                    // of serve; nil elsewhere
+	pool    *stack.Pool                    // nil if others have it too
+	model   atomic.Pointer[http.Handler]   // of /v1; nil where that is not served
+	chat    *serve.Chat                    // nil where /v1 is not served
 
 	history pageHistory // of chat
 

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -14,9 +16,11 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/logbook"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/mcpserver"
 	"github.com/mcpbridge/mcpbridge/mcpserver/web"
+	webconsole "github.com/mcpbridge/mcpbridge/mcpserver/web/console"
 	"github.com/mcpbridge/mcpbridge/providers/serve"
 )
 
@@ -30,11 +34,11 @@ func runServe(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	load := func(cfg *config.Config) *config.Config {
+	load := func(cfg *config.Config) error {
 		cfg.Listen = cmp.Or(*listen, cfg.Listen, defaultListen)
-		return cfg
+		return addAutoToken(cfg)
 	}
-	if err := mayListen(load(cfg)); err != nil {
+	if err := errors.Join(load(cfg), mayListen(cfg)); err != nil {
 		return err
 	}
 	f.book = logbook.New()
@@ -43,7 +47,7 @@ func runServe(ctx context.Context, args []string, std streams) error {
 		if err != nil {
 			return nil, err
 		}
-		return load(cfg), nil
+		return cfg, load(cfg)
 	}, std.err)
 	if err != nil {
 		return err
@@ -93,13 +97,20 @@ func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error
 		ln.Close()
 		return err
 	}
+	commands := l.newControl(book, address.String(), func() { end(nil) })
+	defer commands.counts.Close()
+	l.console = &ownConsole{live: l, control: commands, address: scheme + "://" + address.String()}
+	commands.open = l.console.url
 	l.front = mcpserver.New(l, l.serverOptions(l.cfg))
 	if l.cfg.Path != "" {
 		defer onHangup(l.applyAnew, end)()
 	}
 	begin()
 	fmt.Fprintf(std.err, "listening on %s://%s\n", scheme, address)
-	defer l.commands(ctx, book, ln.Addr().String(), func() { end(nil) })()
+	if output.IsTerminal(std.err) {
+		fmt.Fprintf(std.err, "open %s\n", l.console.url())
+	}
+	defer commands.answerCommands(ctx, l.log)()
 	return l.front.Serve(ctx, ln)
 }
 
@@ -120,11 +131,19 @@ func (l *live) serverOptions(cfg *config.Config) mcpserver.Options {
 		Sessions: limits.Sessions, SessionIdle: limits.SessionIdle, ResumeBytes: limits.ResumeBytes,
 		Log: l.log,
 
-		Protected: map[string]http.Handler{"/v1/": models, "/v1/p/{profile}/": models, "/chat": l.chat, "/chat/p/{profile}": l.chat},
-		Public:    web.Files(),
+		Protected: map[string]http.Handler{"/v1/": models, "/v1/p/{profile}/": models, "/chat": l.chat, "/chat/p/{profile}": l.chat, webconsole.Path: l.console.handler()},
+		Public:    publicFiles(),
+		Page:      webconsole.Page(),
 		Refuse:    serve.Refuse,
 		Ready:     http.HandlerFunc(l.serveReady),
 	}
+}
+
+// publicFiles returns what pages are made of.
+func publicFiles() map[string]http.Handler {
+	all := web.Files()
+	maps.Copy(all, webconsole.Files())
+	return all
 }
 
 // serveReady answers /readyz: 200 if every required server is up. Authenticated callers get the

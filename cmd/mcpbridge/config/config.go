@@ -37,6 +37,7 @@ type Config struct {
 	Loop           Loop
 	Listen         string            // host:port; default 127.0.0.1:7332
 	Tokens         map[string]string // bearer tokens by the names of their owners, no two alike; default: no authentication
+	AutoToken      bool              // "tokens" is "auto": serve makes a token, for the operator
 	Issued         []tokens.Token    // of the file of tokens beside the config
 	Auth           Auth
 	TLS            TLS
@@ -139,6 +140,9 @@ func (c *Config) TokenFile() string { return tokens.Path(c.Path) }
 // or with certificates, are many.
 func (c *Config) Principals() int {
 	n := len(c.Tokens) + len(c.Issued)
+	if c.AutoToken && len(c.Tokens) == 0 {
+		n++
+	}
 	if c.Auth.Issuer != "" || c.TLS.ClientCA != "" {
 		n += 100
 	}
@@ -279,7 +283,7 @@ func (c *Config) keys() keySet {
 		"mcpServers":     {take: into(&c.Servers, readServers)},
 		"servers":        {take: into(&c.Servers, readServers), same: "mcpServers", note: `read as "mcpServers"`},
 		"listen":         {take: into(&c.Listen, readListen)},
-		"tokens":         {take: into(&c.Tokens, readTokens)},
+		"tokens":         {take: c.readTokens},
 		"allowedOrigins": {take: into(&c.AllowedOrigins, listOf(readOrigin))},
 		"publicHosts":    {take: into(&c.PublicHosts, listOf(readPublicHost))},
 		"publicUrl":      {take: into(&c.PublicURL, readPublicURL)},

@@ -352,3 +352,10 @@ func TestConfigEncoding(t *testing.T) {
 		}
 	}
 }
+
+func TestAutoToken(t *testing.T) {
+	c, err := Loader{}.Parse("a.json", []byte(`{"mcpServers": {}, "tokens": "auto"}`))
+	if err != nil || !c.AutoToken || c.Tokens != nil || c.Principals() != 1 {
+		t.Errorf("got %+v, %v", c, err)
+	}
+}

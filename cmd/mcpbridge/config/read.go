@@ -309,6 +309,18 @@ func isHost(s string) bool {
 	return !strings.HasSuffix(s, ":") && (u.Port() == "" || isPort(u.Port()))
 }
 
+// readTokens reads "auto", or tokens.
+func (c *Config) readTokens(d *decoder, n node) {
+	switch {
+	case n.value.Kind() != '"':
+		into(&c.Tokens, readTokens)(d, n)
+	case n.value.(hujson.Literal).String() == "auto":
+		c.AutoToken = true
+	default:
+		d.errorf(n, `expected tokens by the names of their owners, or "auto"`)
+	}
+}
+
 // readTokens reads tokens by the names of their owners, which equal tokens could not tell apart.
 func readTokens(d *decoder, n node) (map[string]string, bool) {
 	owners := map[string]string{}

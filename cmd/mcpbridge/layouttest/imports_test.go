@@ -62,6 +62,7 @@ var rules = []struct {
 	{"mcpserver", with(centre, "mcpserver/internal/*", "mcpserver/auth")},
 	{"mcpserver/auth", centre},
 	{"mcpserver/internal/*", nil},
+	{"mcpserver/web/console", with(centre, "bridge/observe", "mcpserver")},
 	{"mcpserver/*", with(centre, "mcpserver")},
 	{"providers", centre},
 	{"providers/internal/*", centre},

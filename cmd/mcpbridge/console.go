@@ -1,0 +1,148 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/logbook"
+	"github.com/mcpbridge/mcpbridge/mcpclient"
+	webconsole "github.com/mcpbridge/mcpbridge/mcpserver/web/console"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// ownConsole is the console of serve: what the page in mcpserver/web/console shows, and does.
+type ownConsole struct {
+	live    *live
+	control *control
+	address string // of the listener, with the scheme
+}
+
+// handler returns the API of the console. A program without one refuses all.
+func (c *ownConsole) handler() http.Handler {
+	if c == nil {
+		return http.NotFoundHandler()
+	}
+	type call = func(*http.Request) (any, error)
+	return webconsole.Handler(webconsole.Options{
+		Read: map[string]call{
+			"state":   func(*http.Request) (any, error) { return c.state(), nil },
+			"items":   c.items,
+			"callers": func(*http.Request) (any, error) { return c.callers(), nil },
+			"logs":    c.logs,
+		},
+		Do: map[string]call{
+			"restart": func(r *http.Request) (any, error) {
+				return c.done(c.control.manage(r.FormValue("server"), "restarted", (*mcpclient.Client).Restart))
+			},
+			"stop": func(r *http.Request) (any, error) {
+				return c.done(c.control.manage(r.FormValue("server"), "stopped", (*mcpclient.Client).Stop))
+			},
+			"reload": func(*http.Request) (any, error) {
+				if c.control.reload == nil {
+					return nil, errors.New("there is no config to read again")
+				}
+				return c.done("reloaded "+c.control.about.Config, c.control.reload())
+			},
+		},
+		Calls: c.live.Calls(), Recent: c.control.counts.Recent, Knows: func(r *http.Request) bool { return c.live.front.Knows(r) },
+	})
+}
+
+func (c *ownConsole) done(text string, err error) (any, error) { return answer{Done: text}, err }
+
+// consoleState is the program as the console shows it.
+type consoleState struct {
+	processState
+	Problems []string `json:"problems"` // tools that are left out or changed
+	Profiles []string `json:"profiles"`
+}
+
+func (c *ownConsole) state() consoleState {
+	current := c.live.Live.Stack()
+	st := consoleState{processState: c.control.state(), Problems: []string{}, Profiles: []string{}}
+	for _, p := range current.Problems() {
+		st.Problems = append(st.Problems, p.Text)
+	}
+	for _, p := range current.Config().Profiles {
+		st.Profiles = append(st.Profiles, p.Name)
+	}
+	return st
+}
+
+// consoleItem is a tool, prompt or resource, as the operator sees it.
+type consoleItem struct {
+	Name       string          `json:"name"` // or URI
+	Server     string          `json:"server"`
+	Untrusted  bool            `json:"untrusted,omitempty"`
+	Definition json.RawMessage `json:"definition"`
+}
+
+// items lists the tools, prompts, resources or templates of the operator.
+func (c *ownConsole) items(r *http.Request) (any, error) {
+	kind := bridge.ListKind(slices.Index([]string{"tools", "prompts", "resources", "templates"}, cmp.Or(r.FormValue("kind"), "tools")))
+	if kind >= bridge.ListKinds {
+		return nil, errors.New("kind: expected tools, prompts, resources or templates")
+	}
+	list, err := c.live.own.List(r.Context(), kind)
+	if list == nil {
+		return nil, err
+	}
+	all := []consoleItem{}
+	for _, it := range list.Items {
+		all = append(all, consoleItem{it.Key, c.owner(it.Key), it.Untrusted, json.RawMessage(it.Raw)})
+	}
+	return all, nil
+}
+
+// owner returns the server whose prefix a name has, or the only one; "" if that is unknown.
+func (c *ownConsole) owner(name string) (owner string) {
+	cfg := c.live.Live.Stack().Config()
+	if len(cfg.Servers) == 1 && !cfg.HasNatives() {
+		return cfg.Servers[0].Name
+	}
+	longest := 0
+	for _, server := range cfg.Servers {
+		prefix := toolformat.Prefix(server.Name)
+		if server.Prefix != nil {
+			prefix = *server.Prefix
+		}
+		if strings.HasPrefix(name, prefix) && len(prefix) > longest {
+			owner, longest = server.Name, len(prefix)
+		}
+	}
+	return owner
+}
+
+// consoleCaller is a client with a session.
+type consoleCaller struct {
+	Session   int64  `json:"session"`
+	Principal string `json:"principal,omitempty"`
+	Client    string `json:"client,omitempty"`
+	Version   string `json:"version,omitempty"`
+}
+
+func (c *ownConsole) callers() []consoleCaller {
+	all := []consoleCaller{}
+	for _, caller := range c.live.Calls().Callers() {
+		all = append(all, consoleCaller{caller.Session, caller.Principal, caller.Client, caller.Version})
+	}
+	return all
+}
+
+// shownLines is how many lines of the log are shown.
+const shownLines = 300
+
+// logs returns the latest lines of the log, or those about a server.
+func (c *ownConsole) logs(r *http.Request) (any, error) {
+	all := []logbook.Line{}
+	err := c.control.book.Read(r.Context(), r.FormValue("server"), shownLines, false, func(l logbook.Line) error {
+		all = append(all, l)
+		return nil
+	})
+	return all, err
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
+	"github.com/mcpbridge/mcpbridge/mcpserver/auth"
+)
+
+const openAbout = `Opens the console of a mcpbridge serve that runs, and prints its address. The address
+is good once, for 15 minutes; the browser then has a cookie until serve ends.`
+
+func runOpen(ctx context.Context, args []string, std streams) error {
+	r := newRemote("open", "open [--no-browser] [--config FILE] [--json]", openAbout, std)
+	noBrowser := r.Bool("no-browser", false, "only print the address")
+	if err := r.parseWords(args, 0); err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	var found, failed []string
+	_, err := r.ask(limited, &daemon.Command{Name: "open"}, func(line []byte) error {
+		var a answer
+		if err := json.Unmarshal(line, &a); err != nil {
+			return err
+		}
+		if a.Error != "" {
+			failed = append(failed, a.Error)
+			return nil
+		}
+		found = append(found, a.Done)
+		return nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case len(found) == 0 && len(failed) > 0:
+		return &exitError{exitAway, "open: " + failed[0]}
+	case len(found) == 0:
+		return &exitError{exitAway, "open: no mcpbridge serve of yours is running"}
+	}
+	for _, address := range found {
+		if r.json {
+			if err := printJSON(std.out, map[string]string{"url": address}); err != nil {
+				return err
+			}
+		} else {
+			fmt.Fprintln(std.out, address)
+		}
+	}
+	if *noBrowser {
+		return nil
+	}
+	if len(found) > 1 {
+		return usagef("open: several are running: --config FILE chooses the one that is opened")
+	}
+	if err := openBrowser(ctx, found[0]); err != nil {
+		fmt.Fprintf(std.err, "open this address in a browser: %v\n", err)
+	}
+	return nil
+}
+
+// url returns an address of the console, good once.
+func (c *ownConsole) url() string {
+	base := c.address
+	if public := c.live.Live.Stack().Config().PublicURL; public != "" {
+		base = public
+	} else if scheme, address, _ := strings.Cut(base, "://"); true {
+		host, port, _ := net.SplitHostPort(address)
+		if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
+			base = scheme + "://" + net.JoinHostPort("127.0.0.1", port)
+		}
+	}
+	return strings.TrimSuffix(base, "/") + "/?ticket=" + c.live.entry.operator.Ticket()
+}
+
+// addAutoToken gives a config with "tokens": "auto" its token, that of the operator. It is made once, and kept
+// in a file that only the user can read.
+func addAutoToken(cfg *config.Config) error {
+	if !cfg.AutoToken {
+		return nil
+	}
+	path, err := autoTokenFile(cfg.Path)
+	if err != nil {
+		return err
+	}
+	err = file.Update(path, func(text []byte) ([]byte, error) {
+		if len(strings.TrimSpace(string(text))) == 0 {
+			text = []byte("mcpb_" + rand.Text() + "\n")
+		}
+		cfg.Tokens = map[string]string{auth.OperatorName: strings.TrimSpace(string(text))}
+		return text, nil
+	}, nil)
+	if err != nil {
+		return fmt.Errorf("%s: tokens: %s: %w", cfg.Path, path, err)
+	}
+	return nil
+}
+
+// autoTokenFile returns the file of the token of a config.
+func autoTokenFile(config string) (string, error) {
+	if real, err := filepath.EvalSymlinks(config); err == nil {
+		config = real
+	}
+	if path, err := filepath.Abs(config); err == nil {
+		config = path
+	}
+	sum := sha256.Sum256([]byte(config))
+	return file.State(filepath.Join("tokens", hex.EncodeToString(sum[:8])))
+}

@@ -1,0 +1,143 @@
+package auth
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+)
+
+// OperatorName is the name of the principal that runs the bridge: it alone may use the console.
+const OperatorName = "operator"
+
+const (
+	ticketLife = 15 * time.Minute
+	visitIdle  = 12 * time.Hour // that a visit may be unused
+	maxTickets = 20             // beyond them the oldest is no longer good
+	maxVisits  = 100            // likewise
+)
+
+// Operator admits whoever runs the bridge, in a browser. A ticket in a URL is good once: it begins a visit,
+// which a cookie continues. Both are in memory alone, as hashes. The zero value is ready.
+type Operator struct {
+	mu      sync.Mutex // guards what follows
+	tickets map[string]time.Time
+	visits  map[string]*visit
+}
+
+// visit is what a cookie continues.
+type visit struct {
+	used time.Time
+	by   *Identity // whose token began it, and ends it; nil after a ticket
+}
+
+// Ticket returns a new ticket.
+func (o *Operator) Ticket() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	now := time.Now()
+	if o.tickets == nil {
+		o.tickets = map[string]time.Time{}
+	}
+	for len(o.tickets) >= maxTickets {
+		deleteOldest(o.tickets, func(made time.Time) time.Time { return made })
+	}
+	text := rand.Text()
+	o.tickets[sumOf(text)] = now
+	return text
+}
+
+// Redeem begins a visit with a ticket, and returns its cookie; false means that the ticket is not good.
+func (o *Operator) Redeem(ticket string) (cookie string, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	key := sumOf(ticket)
+	made, ok := o.tickets[key]
+	delete(o.tickets, key)
+	if !ok || time.Since(made) >= ticketLife {
+		return "", false
+	}
+	return o.begin(nil), true
+}
+
+// Begin begins a visit that ends with the credentials of id, and returns its cookie.
+func (o *Operator) Begin(id *Identity) (cookie string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.begin(id)
+}
+
+// begin begins a visit; o.mu is held.
+func (o *Operator) begin(by *Identity) (cookie string) {
+	if o.visits == nil {
+		o.visits = map[string]*visit{}
+	}
+	for len(o.visits) >= maxVisits {
+		deleteOldest(o.visits, func(v *visit) time.Time { return v.used })
+	}
+	cookie = rand.Text()
+	o.visits[sumOf(cookie)] = &visit{used: time.Now(), by: by}
+	return cookie
+}
+
+// End ends the visit of a cookie.
+func (o *Operator) End(cookie string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.visits, sumOf(cookie))
+}
+
+// Find returns the identity of a cookie, nil if it continues no visit. admits reports whether the credential
+// that began one is still accepted.
+func (o *Operator) Find(cookie string, admits func(credential string) bool) *Identity {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	key := sumOf(cookie)
+	if !o.goesOn(key, admits) {
+		return nil
+	}
+	v := o.visits[key]
+	v.used = time.Now()
+	id := &Identity{Principal: bridge.Principal{Name: OperatorName}, Credential: key}
+	if v.by != nil {
+		id.Expires = v.by.Expires
+	}
+	return id
+}
+
+// Admits is Authenticator.Admits for the identities that Find has returned.
+func (o *Operator) Admits(credential string, admits func(credential string) bool) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.goesOn(credential, admits)
+}
+
+// goesOn reports whether there is a visit, which it removes if it is over; o.mu is held.
+func (o *Operator) goesOn(key string, admits func(credential string) bool) bool {
+	v := o.visits[key]
+	if v == nil {
+		return false
+	}
+	if time.Since(v.used) >= visitIdle || v.by != nil && (expired(v.by.Expires) || !admits(v.by.Credential)) {
+		delete(o.visits, key)
+		return false
+	}
+	return true
+}
+
+// sumOf stands for a ticket or a cookie, which is not kept. How long it takes to look for one tells nothing
+// of it.
+func sumOf(text string) string { return fmt.Sprintf("visit %x", sha256.Sum256([]byte(text))) }
+
+func deleteOldest[V any](all map[string]V, at func(V) time.Time) {
+	oldest := ""
+	for key, v := range all {
+		if oldest == "" || at(v).Before(at(all[oldest])) {
+			oldest = key
+		}
+	}
+	delete(all, oldest)
+}

@@ -1,0 +1,125 @@
+package mcpserver_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/mcpserver"
+	"github.com/mcpbridge/mcpbridge/mcpserver/auth"
+)
+
+const whoPath = "/console/api/who"
+
+// newVisited returns a host with the path whoPath, which names the caller, and without tokens one that lets in
+// everybody.
+func newVisited(t *testing.T, tokens map[string]string) (*host, *auth.Operator) {
+	operator := &auth.Operator{}
+	who := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := mcpserver.CallerOf(r)
+		if c.Operator {
+			w.Write([]byte("operator "))
+		}
+		w.Write([]byte(c.Principal.Name))
+	})
+	return newHost(t, mcpserver.Options{
+		Access:    mcpserver.Access{Tokens: tokens, Operator: operator},
+		Protected: map[string]http.Handler{whoPath: who},
+	}), operator
+}
+
+// visit begins a visit from the page of an origin, and returns the status and the header Cookie.
+func (h *host) visit(origin string, body string, header ...string) (int, string) {
+	h.Helper()
+	resp := h.request("POST", "/console/visit", body, append(header, "Origin", origin)...)
+	resp.Body.Close()
+	cookie := resp.Header.Get("Set-Cookie")
+	if cookie != "" && (!strings.Contains(cookie, "; HttpOnly; SameSite=Strict") || resp.Header.Get("Cache-Control") != "no-store") {
+		h.Errorf("the cookie is %s", cookie)
+	}
+	cookie, _, _ = strings.Cut(cookie, ";")
+	return resp.StatusCode, cookie
+}
+
+// body is request that returns the answer as a text.
+func (h *host) body(method, path, body string, header ...string) (int, string) {
+	h.Helper()
+	resp := h.request(method, path, body, header...)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		h.Error(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+func TestVisit(t *testing.T) {
+	for name, tokens := range map[string]map[string]string{"open": nil, "tokens": {"ann": "a", auth.OperatorName: "o"}} {
+		t.Run(name, func(t *testing.T) {
+			h, operator := newVisited(t, tokens)
+			own := h.web.URL
+			ticket := `{"ticket":"` + operator.Ticket() + `"}`
+			for _, origin := range []string{"http://localhost:1", strings.Replace(own, "http:", "https:", 1), ""} {
+				if status, cookie := h.visit(origin, ticket); status != 403 || cookie != "" {
+					t.Errorf("from origin %q: HTTP %d", origin, status)
+				}
+			}
+			status, cookie := h.visit(own, ticket)
+			if status != 204 || cookie == "" {
+				t.Fatalf("a ticket: HTTP %d, cookie %q", status, cookie)
+			}
+			if status, _ := h.visit(own, ticket); status != 401 {
+				t.Errorf("a used ticket: HTTP %d", status)
+			}
+			stranger := map[bool]int{true: 200, false: 401}[tokens == nil] // without tokens everybody is let in, without a name
+			for _, c := range []struct {
+				method, header, value string
+				want                  string
+				status                int
+			}{
+				{"GET", "X", "", "operator operator", 200},
+				{"POST", "Origin", own, "operator operator", 200},
+				{"POST", "X", "", "", stranger},
+				{"POST", "Origin", "http://localhost:1", "", stranger},
+				{"GET", "Origin", "http://localhost:1", "", stranger},
+				{"GET", "Sec-Fetch-Site", "same-site", "", 403},
+				{"POST", "Sec-Fetch-Site", "same-origin", "", stranger},
+			} {
+				status, body := h.body(c.method, whoPath, "", "Cookie", cookie, c.header, c.value)
+				if status != c.status || status == 200 && body != c.want {
+					t.Errorf("%s with %s %s: HTTP %d, %s", c.method, c.header, c.value, status, body)
+				}
+			}
+			if got := h.status("DELETE", "/console/visit", "", "Cookie", cookie, "Origin", own); got != 204 {
+				t.Errorf("DELETE: HTTP %d", got)
+			}
+			if _, body := h.body("GET", whoPath, "", "Cookie", cookie); strings.Contains(body, "operator ") {
+				t.Errorf("after its end the visit is %s", body)
+			}
+		})
+	}
+}
+
+// The token that begins a visit ends it.
+func TestVisitByToken(t *testing.T) {
+	h, operator := newVisited(t, map[string]string{"ann": "a", auth.OperatorName: "o"})
+	own := h.web.URL
+	for token, want := range map[string]int{"a": 403, "x": 401} {
+		if status, cookie := h.visit(own, "", "Authorization", "Bearer "+token); status != want || cookie != "" {
+			t.Errorf("with token %s: HTTP %d", token, status)
+		}
+	}
+	status, cookie := h.visit(own, "", "Authorization", "Bearer o")
+	if status != 204 || h.status("GET", whoPath, "", "Cookie", cookie) != 200 {
+		t.Fatalf("the operator's token: HTTP %d", status)
+	}
+	_, other := h.visit(own, `{"ticket":"`+operator.Ticket()+`"}`)
+	h.server.Update(mcpserver.Options{Access: mcpserver.Access{Tokens: map[string]string{"ann": "a"}, Operator: operator}})
+	if got := h.status("GET", whoPath, "", "Cookie", cookie); got != 401 {
+		t.Errorf("without the token: HTTP %d", got)
+	}
+	if got := h.status("GET", whoPath, "", "Cookie", other); got != 200 {
+		t.Errorf("after a ticket: HTTP %d", got)
+	}
+}

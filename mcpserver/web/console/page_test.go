@@ -1,0 +1,52 @@
+package console_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/mcpserver/web/console"
+)
+
+// What is not ours is what its publisher has published.
+func TestVendored(t *testing.T) {
+	text, err := os.ReadFile("files/preact.js")
+	sum := sha256.Sum256(text)
+	if got := hex.EncodeToString(sum[:]); err != nil || got != "72284e8e9079c87817145df1110f74e8a2aa040b2fc384922e18dfcb46fc1fd7" {
+		t.Errorf("the SHA-256 of preact.js is %s, %v", got, err)
+	}
+}
+
+func TestPage(t *testing.T) {
+	get := func(h http.Handler, path string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		return w
+	}
+	files := console.Files()["/console/"]
+	for path, kind := range map[string]string{"/": "text/html", "/console/app.js": "text/javascript", "/console/style.css": "text/css", "/console/preact.js": "text/javascript"} {
+		h := files
+		if path == "/" {
+			h = console.Page()
+		}
+		w := get(h, path)
+		if w.Code != 200 || !strings.HasPrefix(w.Header().Get("Content-Type"), kind) {
+			t.Errorf("%s: HTTP %d, %s", path, w.Code, w.Header().Get("Content-Type"))
+		}
+		for name, want := range map[string]string{"Content-Security-Policy": "script-src 'self'; style-src 'self'", "X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store"} {
+			if got := w.Header().Get(name); !strings.Contains(got, want) {
+				t.Errorf("%s: %s: %s", path, name, got)
+			}
+		}
+		if text := w.Body.String(); strings.Contains(text, " style=\"") && kind == "text/html" || strings.Contains(text, "innerHTML=") && path == "/console/app.js" {
+			t.Errorf("%s has inline styles, or markup from text", path)
+		}
+	}
+	if w := get(files, "/console/"); strings.Contains(w.Body.String(), "LICENSE") {
+		t.Error("the folder is listed")
+	}
+}
