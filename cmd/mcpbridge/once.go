@@ -122,9 +122,11 @@ func (e *clientEditor) connectAdded(ctx context.Context, i *clients.Import, resu
 	if err != nil {
 		return err
 	}
-	var asking, failed []string
+	var asking, failed, logins []string
 	for n, s := range checked {
 		switch {
+		case s.WantsLogin:
+			logins = append(logins, s.Name)
 		case !s.OK:
 			failed = append(failed, s.Name)
 		case len(s.Asks) > 0 && cfg.Servers[n].Sharing == "":
@@ -133,6 +135,10 @@ func (e *clientEditor) connectAdded(ctx context.Context, i *clients.Import, resu
 			result.Notes = append(result.Notes, importNote{File: result.Config, Text: text})
 			e.note(text)
 		}
+	}
+	if len(logins) > 0 {
+		e.failed = true
+		e.note(fmt.Sprintf("in %s, and you have to log in once to each of: %s (mcpbridge login NAME)", result.Config, strings.Join(logins, ", ")))
 	}
 	if len(failed) > 0 {
 		e.failed = true
