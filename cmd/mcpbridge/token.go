@@ -134,5 +134,11 @@ func runTokenRemove(_ context.Context, args []string, std streams) error {
 	for _, name := range f.Args() {
 		fmt.Fprintf(std.out, "removed the token of %s\n", name)
 	}
+	if left, err := config.Load(cfg.Path); err == nil && left.Principals() == 0 {
+		fmt.Fprintln(std.err, noneLeft)
+	}
 	return nil
 }
+
+// noneLeft says what the removal of the last token does.
+const noneLeft = "it was the last one: from now on serve lets in every program of this computer"
