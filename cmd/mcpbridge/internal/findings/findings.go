@@ -80,6 +80,10 @@ func Of(t *toolformat.Tool) (notes []toolformat.Note) {
 		}
 	}
 	search("/description", t.Description)
+	for _, path := range [][]string{{"title"}, {"annotations", "title"}} {
+		title, _ := wire.Text(wire.Lookup(t.Extra, path...))
+		search("/"+strings.Join(path, "/"), title)
+	}
 	for _, schema := range []struct {
 		at  string
 		raw json.RawMessage
