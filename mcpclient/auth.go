@@ -156,13 +156,17 @@ type credentials struct {
 	all   atomic.Pointer[bridge.Secrets]
 }
 
-// holdSecret hides the value of an Authorization header, in place of the one before.
+// holdSecret hides the value of an Authorization header, and the one before.
 func (cfg *Config) holdSecret(value string) {
-	if held := cfg.secrets.token.Load(); held == nil && value == "" || held != nil && *held == value {
+	held := cfg.secrets.token.Load()
+	if held == nil && value == "" || held != nil && *held == value {
 		return
 	}
 	s := cfg.findSecrets()
 	s.add(value)
+	if held != nil { // it may be valid yet, and requests with it are under way
+		s.add(*held)
+	}
 	cfg.secrets.token.Store(&value)
 	cfg.secrets.all.Store(&s.all)
 }

@@ -17,8 +17,11 @@ func (c *Client) KeepLists(bytes int) {
 	c.kept.max = bytes
 }
 
-// Hide hides the credentials of a config in a text.
-func Hide(cfg Config, text string) string {
+// Hide hides the credentials of a config, and the values of Auth so far, in a text.
+func Hide(cfg Config, text string, values ...string) string {
 	cfg.setDefaults()
+	for _, value := range values {
+		cfg.holdSecret(value)
+	}
 	return cfg.hide(text)
 }

@@ -71,6 +71,14 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
+// The token before the one in use is hidden, too.
+func TestFormerToken(t *testing.T) {
+	got := mcpclient.Hide(mcpclient.Config{URL: "http://x"}, "swordfish, trombone and accordion", "Bearer swordfish", "Bearer trombone", "Bearer accordion")
+	if want := "swordfish, xxxxx and xxxxx"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // hidesSecrets checks that neither callers nor the operator read a credential that a server repeats.
 func hidesSecrets(t *testing.T, cfg mcpclient.Config) {
 	sourcetest.NoLeaks(t)
