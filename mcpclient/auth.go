@@ -112,10 +112,12 @@ func (l *link) logIn(ctx context.Context, req *bridge.Request, owner *session, f
 }
 
 // refusal returns the error of Auth for which a request has failed, or its link; nil if it is another. It
-// takes it out of the request's, whose text has it.
+// takes it out of the request's, whose text has it, unless another Source lets callers log in.
 func (l *link) refusal(failed *toolformat.Error) (cause *authError) {
 	if errors.As(failed.Cause, &cause) {
-		failed.Cause = nil
+		if l.cfg.Own == nil {
+			failed.Cause = nil
+		}
 		return cause
 	}
 	l.mu.Lock()

@@ -32,6 +32,8 @@ type tokens struct {
 
 func (a *tokens) token(n int) string { return fmt.Sprintf("Bearer token-%d-of-the-test", n) }
 
+func (a *tokens) Reset() {}
+
 func (a *tokens) Authorization(context.Context) (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

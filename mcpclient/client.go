@@ -70,7 +70,7 @@ func (c *Client) Open(_ context.Context, caller *bridge.Caller) (bridge.Session,
 		l = old // made when it was not known
 	}
 	if l == nil {
-		l = newLink(c, key)
+		l = newLink(c, key, caller.Principal)
 		l.vendor, l.via = key.own && caller.Only && !caller.Modern, caller.Info
 		if key.owner != "" {
 			l.principal = caller.Principal.Name

@@ -70,6 +70,9 @@ type Config struct {
 	// Auth has the credentials for requests to URL, in place of an Authorization header; nil means
 	// that those of Headers and URL are all. Its functions may be called from many goroutines.
 	Auth interface {
+		// Reset is called before a connection is made: somebody may have logged in or out.
+		Reset()
+
 		// Authorization returns the value of the Authorization header of a request, "" for none.
 		Authorization(ctx context.Context) (string, error)
 
@@ -82,6 +85,10 @@ type Config struct {
 		// is done. show tells the person an address. The error says why it is not done.
 		Ask(ctx context.Context, caller bridge.Principal, cause error, show func(address string) error) error
 	}
+
+	// Own sets Auth in a copy of the Config, for the links of a principal: each has credentials of its
+	// own then, and no link has callers of two. nil means that all have the same.
+	Own func(cfg *Config, principal bridge.Principal)
 
 	Era Era // "" means auto-detected
 
@@ -142,13 +149,36 @@ func (cfg *Config) setDefaults() {
 			cfg.Sharing = Shared
 		}
 	}
+	if cfg.Own != nil {
+		cfg.ListFile = "" // which has the lists of one
+		if cfg.Sharing != Session {
+			cfg.Sharing = Identity
+		}
+	}
 	if cfg.ClientInfo == nil {
 		cfg.ClientInfo = []byte(`{"name":"mcpbridge","version":"0"}`)
 	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)).With("server", cfg.Name)
+	cfg.hold()
+}
+
+// hold makes the config remember what is to be hidden, apart from the one that it is a copy of.
+func (cfg *Config) hold() {
 	cfg.secrets, cfg.recent = &credentials{}, &recentSecrets{}
 	cfg.secrets.all.Store(&cfg.findSecrets().all)
-	log := cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)).With("server", cfg.Name)
-	cfg.Log = slog.New(hidingLog{log.Handler(), cfg.hideAll})
+	cfg.Log = slog.New(hidingLog{cfg.Log.Handler(), cfg.hideAll})
+}
+
+// of returns the config for the links of a principal.
+func (cfg *Config) of(principal bridge.Principal) *Config {
+	if cfg.Own == nil {
+		return cfg
+	}
+	own := *cfg
+	cfg.Own(&own, principal)
+	own.hold()
+	own.throttle = &bridge.Throttle{To: own.Log, Burst: cfg.throttle.Burst, Every: cfg.throttle.Every}
+	return &own
 }
 
 // Children bounds the child processes of several clients together. Once clients use it, Resize changes

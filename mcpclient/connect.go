@@ -27,6 +27,9 @@ func (l *link) connect() (*conn, error) {
 	if l.cfg.Fault != nil {
 		return nil, l.cfg.Fault
 	}
+	if l.cfg.Auth != nil {
+		l.cfg.Auth.Reset()
+	}
 	ctx, cancel := context.WithTimeoutCause(l.ctx, l.cfg.ConnectTimeout, fmt.Errorf("no answer within %s (connectTimeout in its config, or --connect-timeout)", l.cfg.ConnectTimeout))
 	defer cancel()
 	c, err := l.dial(ctx)

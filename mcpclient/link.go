@@ -46,7 +46,7 @@ type Status struct {
 // link is a supervised connection, shared by the sessions of callers with the same key.
 type link struct {
 	client *Client
-	cfg    *Config // the client's
+	cfg    *Config // the client's, or that of its principal
 	key    linkKey
 	born   time.Time
 	ctx    context.Context // ends with the link
@@ -83,9 +83,9 @@ type link struct {
 	changed   chan struct{} // closed, and replaced, when the state changes
 }
 
-func newLink(c *Client, key linkKey) *link {
+func newLink(c *Client, key linkKey, principal bridge.Principal) *link {
 	l := &link{
-		client: c, cfg: &c.cfg, key: key, born: time.Now(), demand: make(chan struct{}, 1), hurry: make(chan struct{}, 1), since: time.Now(), sessions: map[*session]struct{}{},
+		client: c, cfg: c.cfg.of(principal), key: key, born: time.Now(), demand: make(chan struct{}, 1), hurry: make(chan struct{}, 1), since: time.Now(), sessions: map[*session]struct{}{},
 		watched: map[string]*watch{}, creators: map[string]creator{}, taskOrder: map[string][]string{}, state: Connecting, changed: make(chan struct{}),
 	}
 	l.ctx, l.cancel = context.WithCancel(c.base)
@@ -239,6 +239,9 @@ func (l *link) unavailable() *toolformat.Error {
 	e := toolformat.Errorf(toolformat.Unavailable, "%s is not available: %s", l.cfg.Name, l.cfg.hide(reason))
 	if in := time.Until(l.retry); in > 0 {
 		e.Message += fmt.Sprintf(" (retrying in %s)", in.Round(time.Second))
+	}
+	if refusal := (*authError)(nil); l.cfg.Own != nil && errors.As(l.reason, &refusal) {
+		e.Cause = refusal // for whoever lets the caller log in
 	}
 	return e
 }

@@ -2,9 +2,12 @@ package mcpclient
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
 )
 
 // A LinkStatus describes one link of a server.
@@ -187,6 +190,36 @@ func (l *link) awaitResumed() bool {
 		case <-resumed:
 		case <-l.ctx.Done():
 			return false
+		}
+	}
+}
+
+// Reconnect makes the connections of a principal anew, as after a login, and waits for them.
+func (c *Client) Reconnect(ctx context.Context, principal bridge.Principal) {
+	for _, l := range c.allLinks() {
+		if l.principal == principal.Name {
+			l.reconnect(ctx)
+		}
+	}
+}
+
+func (l *link) reconnect(ctx context.Context) {
+	for begun := false; ; begun = true {
+		l.mu.Lock()
+		state, changed := l.state, l.changed
+		l.mu.Unlock()
+		switch {
+		case begun && state != Connecting, state == Idle, state == Stopped:
+			return
+		case !begun && state != Connecting:
+			l.interrupt(errRestarted)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		case <-l.ctx.Done():
+			return
 		}
 	}
 }

@@ -65,9 +65,14 @@ func (f *refusal) write(w http.ResponseWriter, r *http.Request, s *Server) {
 // bridge through the user's browser (MCP specification, transports, security warning). A browser
 // sends no Origin with the GET of an image, a link or a script, and such a GET of another site would
 // begin a session (W3C, Fetch Metadata Request Headers).
-func (a *Access) checkOrigin(r *http.Request) *refusal {
+//
+// A browser comes to a page of Options.Logins from anywhere: that checks itself where a request comes from.
+func (a *Access) checkOrigin(r *http.Request, login bool) *refusal {
 	if !a.hostAllowed(r) {
 		return &refusal{status: http.StatusForbidden, reason: "unknown name in the Host header: add it to publicHosts in the config"}
+	}
+	if login {
+		return nil
 	}
 	origin := r.Header.Get("Origin")
 	if origin != "" && !a.originAllowed(r, origin) {

@@ -47,6 +47,10 @@ func (s *Server) Handler() http.Handler {
 		})
 	}
 	mux.HandleFunc(visitPath, s.serveVisit)
+	if s.opts().Logins != nil {
+		mux.Handle(loginPath, s.opts().Logins)
+		mux.Handle(loginPath+"/", s.opts().Logins)
+	}
 	mux.HandleFunc(wellKnown, s.serveResource)
 	mux.HandleFunc(wellKnown+"/", s.serveResource)
 	mux.HandleFunc("GET /healthz", healthy)
@@ -57,7 +61,7 @@ func (s *Server) Handler() http.Handler {
 			// net/http reads what is left of a body before it sends a refusal.
 			control.SetReadDeadline(time.Now().Add(s.opts().ReadTimeout))
 		}
-		if refused := s.opts().Access.checkOrigin(r); refused != nil {
+		if refused := s.opts().Access.checkOrigin(r, s.isLogin(r)); refused != nil {
 			refused.write(w, r, s)
 		} else {
 			s.below(mux, r).ServeHTTP(w, r)
@@ -75,6 +79,15 @@ func (s *Server) below(mux *http.ServeMux, r *http.Request) http.Handler {
 		}
 	}
 	return mux
+}
+
+// loginPath is the path of Options.Logins.
+const loginPath = "/login"
+
+// isLogin reports whether a request is for Options.Logins.
+func (s *Server) isLogin(r *http.Request) bool {
+	path := strings.TrimPrefix(r.URL.Path, s.opts().prefix)
+	return s.opts().Logins != nil && (path == loginPath || strings.HasPrefix(path, loginPath+"/"))
 }
 
 // protected hands requests to a handler of Options.Protected. They end when their sender is shut out.

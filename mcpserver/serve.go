@@ -60,7 +60,7 @@ func (s *Server) listen(ln net.Listener, web *http.Server) *keepalive.Listener {
 	return keepalive.Listen(ln, keepalive.Options{
 		Server: web, BodyTimeout: s.opts().ReadTimeout, WriteTimeout: writeTime,
 		Prepare: func(r *http.Request) http.Handler {
-			if s.opts().Access.checkOrigin(r) != nil || r.Header.Get("Origin") != "" {
+			if s.opts().Access.checkOrigin(r, false) != nil || r.Header.Get("Origin") != "" {
 				return web.Handler
 			}
 			if name, ok := strings.CutPrefix(r.URL.Path, "/mcp/p/"); ok {

@@ -187,6 +187,10 @@ type Options struct {
 	// its token in a subprotocol, or a ticket, as at /ws.
 	Protected map[string]http.Handler
 
+	// Logins answers /login and what is below it: browsers come there by links, without credentials, so
+	// that Access only checks the Host. nil means that there are none.
+	Logins http.Handler
+
 	// Public maps patterns of http.ServeMux to handlers of what everybody may read, without a token.
 	Public map[string]http.Handler
 

@@ -101,8 +101,9 @@ type checkedServer struct {
 	Next         string   `json:"next,omitempty"`   // what to do
 	Notes        []string `json:"notes,omitempty"`
 
-	Login      *oauth.Status `json:"login,omitempty"`
-	WantsLogin bool          `json:"wantsLogin,omitempty"` // a person has to log in
+	Login      *oauth.Status            `json:"login,omitempty"`
+	Accounts   map[string]*oauth.Status `json:"accounts,omitempty"`   // by principal, where each has its own
+	WantsLogin bool                     `json:"wantsLogin,omitempty"` // a person has to log in
 }
 
 type checkedAPI struct {
@@ -160,6 +161,11 @@ func (c *checker) server(ctx context.Context, st *stack.ServerState, took time.D
 		Tools: st.Items[bridge.Tools], Prompts: st.Items[bridge.Prompts], Resources: st.Items[bridge.Resources],
 		Reason: st.Reason, Output: st.Output,
 	}
+	if s.Accounts = accountsAt(c.Stack, st.Name); s.Accounts != nil {
+		s.Notes = append(s.Notes, accountsLine(s.Accounts))
+		own, _ := c.Login(st.Name).Status()
+		s.OK = s.OK || own == nil && c.Login(st.Name).Challenged() // nobody needs the operator's login
+	}
 	node, old := c.machine.Node(ctx, &command)
 	s.Node = node
 	if !s.OK {
@@ -175,6 +181,9 @@ func (c *checker) server(ctx context.Context, st *stack.ServerState, took time.D
 	}
 	if old {
 		s.Notes = append(s.Notes, diagnosis.TooOld(node))
+	}
+	if !st.Up() {
+		return s
 	}
 	if s.Era = "legacy"; st.Revision == wire.ModernRevision {
 		s.Era = "modern"
@@ -232,7 +241,11 @@ func (s *checkedServer) print(w io.Writer, state string) {
 		}
 		return
 	}
-	output.Item(w, "ok   ", state)
+	output.Item(w, "ok   ", strings.Replace(state, ": failed: ", ": ", 1))
+	if s.Era == "" { // nobody has logged in to look
+		s.printNotes(w)
+		return
+	}
 	facts := []string{s.Era + " era"}
 	if len(s.Capabilities) > 0 {
 		facts = append(facts, "offers "+strings.Join(s.Capabilities, ", "))
@@ -247,6 +260,10 @@ func (s *checkedServer) print(w io.Writer, state string) {
 		facts = append(facts, "Node.js "+s.Node)
 	}
 	output.Item(w, "     ", terminal.Inline(strings.Join(facts, "; ")))
+	s.printNotes(w)
+}
+
+func (s *checkedServer) printNotes(w io.Writer) {
 	for _, note := range s.Notes {
 		output.Item(w, "     ", "note: "+terminal.Inline(note))
 	}

@@ -71,7 +71,8 @@ type serverState struct {
 	Reason   string    `json:"reason,omitempty"`   // why it is down
 	Line     string    `json:"line,omitempty"`     // the last one on its standard error
 
-	Login *oauth.Status `json:"login,omitempty"`
+	Login    *oauth.Status            `json:"login,omitempty"`
+	Accounts map[string]*oauth.Status `json:"accounts,omitempty"` // by principal, where each has its own
 }
 
 // answer is what restart, stop and reload print.
@@ -179,15 +180,16 @@ func (c *control) down(server string) string {
 	return ""
 }
 
-// login returns who is logged in to a server; nil for nobody.
-func (c *control) login(server string) *oauth.Status {
+// logins returns who is logged in to a server: the operator, nil if not, and the principals at one where
+// each has an account of its own.
+func (c *control) logins(server string) (operator *oauth.Status, accounts map[string]*oauth.Status) {
 	for _, s := range c.stacks() {
 		if client := s.Login(server); client != nil {
-			status, _ := client.Status() // the server itself says what is wrong with its credentials
-			return status
+			operator, _ = client.Status() // the server itself says what is wrong with its credentials
+			return operator, accountsAt(s, server)
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 func (c *control) state() processState {
@@ -209,7 +211,7 @@ func (c *control) state() processState {
 	}
 	for _, client := range c.clients() {
 		count := now.Servers[client.Name()]
-		login := c.login(client.Name())
+		login, accounts := c.logins(client.Name())
 		links := client.Links()
 		if len(links) == 0 {
 			links = []mcpclient.LinkStatus{{Status: client.Status()}}
@@ -218,7 +220,7 @@ func (c *control) state() processState {
 			st.Servers = append(st.Servers, serverState{
 				Name: client.Name(), State: string(l.State), Since: l.Since, PID: l.PID, Memory: groups[l.PID], Callers: l.Callers,
 				Calls: count.Calls, Failed: count.Failed, LastCall: count.Last,
-				Server: l.Server, Revision: l.Revision, Tools: l.Items[bridge.Tools], Held: held[client.Name()], Findings: found[client.Name()], Reason: l.Reason, Line: l.Line, Login: login,
+				Server: l.Server, Revision: l.Revision, Tools: l.Items[bridge.Tools], Held: held[client.Name()], Findings: found[client.Name()], Reason: l.Reason, Line: l.Line, Login: login, Accounts: accounts,
 			})
 		}
 	}

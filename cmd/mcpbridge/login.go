@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -118,7 +119,7 @@ func runLogin(ctx context.Context, args []string, std streams) error {
 	}
 	store, err := credentialStore()
 	if err == nil {
-		_, err = stack.NewLogin(cfg, server, store)
+		_, err = stack.NewLogin(cfg, server, store, "")
 	}
 	if err != nil {
 		return usagef("login: %s: %v", server.Name, err)
@@ -234,6 +235,29 @@ func loginLine(s *oauth.Status, now time.Time) string {
 	return text
 }
 
+// accountsAt returns the logins of the principals to a server; nil unless each has its own account there.
+func accountsAt(s *stack.Stack, server string) map[string]*oauth.Status {
+	each := slices.ContainsFunc(s.Config().Servers, func(of config.Server) bool { return of.Name == server && of.PerIdentity })
+	if client := s.Login(server); each && client != nil {
+		all, _ := client.Identities()
+		return all
+	}
+	return nil
+}
+
+// accountsLine says on one line who has an account of its own at a server.
+func accountsLine(accounts map[string]*oauth.Status) string {
+	names := slices.Sorted(maps.Keys(accounts))
+	if len(names) == 0 {
+		return "each principal logs in with its own account: nobody has so far"
+	}
+	more := ""
+	if len(names) > 20 {
+		names, more = names[:20], fmt.Sprintf(" and %d more", len(names)-20)
+	}
+	return "each principal logs in with its own account: " + terminal.Inline(strings.Join(names, ", ")) + more
+}
+
 // prompt returns how the person is reached.
 func (l *loginRun) prompt(ctx context.Context) oauth.Prompt {
 	prompt := oauth.Prompt{Complain: func(err error) { output.Item(l.std.err, "", "mcpbridge: "+err.Error()) }}
@@ -267,6 +291,7 @@ func (l *loginRun) prompt(ctx context.Context) oauth.Prompt {
 
 func runLogout(ctx context.Context, args []string, std streams) error {
 	f := newLoginFlags("logout", "logout SERVER [flags]", "Forgets the login to a server, and asks its authorization server to do so, too.", std)
+	identity := f.String("identity", "", "end the login of this `PRINCIPAL`, of a server with \"credentials\": \"identity\"")
 	cfg, server, err := f.server(args)
 	if err != nil {
 		return err
@@ -274,7 +299,7 @@ func runLogout(ctx context.Context, args []string, std streams) error {
 	store, err := credentialStore()
 	var client *oauth.Client
 	if err == nil {
-		client, err = stack.NewLogin(cfg, server, store)
+		client, err = stack.NewLogin(cfg, server, store, *identity)
 	}
 	if err != nil {
 		return usagef("logout: %s: %v", server.Name, err)
@@ -290,9 +315,13 @@ func runLogout(ctx context.Context, args []string, std streams) error {
 	if f.json {
 		return printJSON(std.out, loginReport{Server: server.Name, URL: server.URL, Note: note})
 	}
-	text := "logged out of " + server.Name
+	whose := ""
+	if *identity != "" {
+		whose = " as " + terminal.Inline(*identity)
+	}
+	text := "logged out of " + server.Name + whose
 	if status == nil && err == nil {
-		text = "there was no login to " + server.Name
+		text = "there was no login to " + server.Name + whose
 	}
 	output.Item(std.out, "", text)
 	if note != "" {

@@ -240,6 +240,9 @@ func (s *serverState) printAccess(w io.Writer, now time.Time) {
 	if s.Login != nil {
 		output.Item(w, front, "logged in "+loginLine(s.Login, now))
 	}
+	if s.Accounts != nil {
+		output.Item(w, front, accountsLine(s.Accounts))
+	}
 	if s.Held > 0 {
 		output.Item(w, front, fmt.Sprintf("%d held back (mcpbridge pins %s)", s.Held, terminal.Inline(s.Name)))
 	}

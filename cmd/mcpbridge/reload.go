@@ -33,6 +33,7 @@ type live struct {
 	entry   entry                          // of serve
 	console *ownConsole                    // of serve; nil elsewhere
 	pool    *stack.Pool                    // nil if others have it too
+	local   string                         // the URL of serve on this computer; "" if it listens elsewhere
 	model   atomic.Pointer[http.Handler]   // of /v1; nil where that is not served
 	chat    *serve.Chat                    // nil where /v1 is not served
 
@@ -127,6 +128,7 @@ func (l *live) reload() error {
 	l.watch(cfg.Files())
 	l.front.Update(l.serverOptions(cfg))
 	if listens {
+		l.setBase(cfg)
 		err = l.serveModels()
 	}
 	l.log.Info("the config has been loaded again", "config", cfg.Path)

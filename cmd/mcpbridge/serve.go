@@ -101,7 +101,13 @@ func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error
 	defer commands.counts.Close()
 	l.console = &ownConsole{live: l, control: commands, address: scheme + "://" + address.String()}
 	commands.open = l.console.url
-	l.front = mcpserver.New(l, l.serverOptions(l.cfg))
+	if tcp, ok := address.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
+		l.local = fmt.Sprintf("%s://localhost:%d", scheme, tcp.Port)
+	}
+	l.setBase(l.cfg)
+	opts := l.serverOptions(l.cfg)
+	opts.Logins = &l.pool.Desk
+	l.front = mcpserver.New(l, opts)
 	if l.cfg.Path != "" {
 		defer onHangup(l.applyAnew, end)()
 	}
@@ -112,6 +118,17 @@ func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error
 	}
 	defer commands.answerCommands(ctx, l.log)()
 	return l.front.Serve(ctx, ln)
+}
+
+// setBase sets where browsers reach the pages on which callers log in to servers.
+func (l *live) setBase(cfg *config.Config) {
+	base := cmp.Or(cfg.PublicURL, l.local)
+	l.pool.Desk.SetBase(base)
+	for _, server := range cfg.Servers {
+		if server.PerIdentity && base == "" {
+			l.log.Warn("nobody can log in to a server: publicUrl is needed, the URL at which browsers reach this bridge", "server", server.Name)
+		}
+	}
 }
 
 // serverOptions returns the options of a config for a server of any carrier.

@@ -59,6 +59,7 @@ type Client struct {
 	fetch  *fetcher
 
 	state      atomic.Pointer[state]     // nil before the first use
+	outdated   atomic.Bool               // the store may have another one
 	challenged atomic.Pointer[challenge] // by the latest refusal
 
 	asking chan struct{} // holds a token while a caller is asked to log in
@@ -92,12 +93,17 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{cfg: cfg, server: &plain, asking: make(chan struct{}, 1)}
 	c.fetch = newFetcher(&c.cfg, c.server)
-	of := c.identifier() + "\x00" + cfg.Identity
-	if cfg.ClientID != "" || cfg.Grant != Code { // several clients of one server have each its own
-		of += "\x00" + string(cfg.Grant) + "\x00" + cfg.ClientID
-	}
-	c.key = hashed(of)
+	c.key = c.keyOf(cfg.Identity)
 	return c, nil
+}
+
+// keyOf returns the key in the store of an identity's record.
+func (c *Client) keyOf(identity string) string {
+	of := c.identifier() + "\x00" + identity
+	if c.cfg.ClientID != "" || c.cfg.Grant != Code { // several clients of one server have each its own
+		of += "\x00" + string(c.cfg.Grant) + "\x00" + c.cfg.ClientID
+	}
+	return hashed(of)
 }
 
 // hashed returns 32 hexadecimal digits that stand for a text.
@@ -129,9 +135,10 @@ func (r *record) issuer() string {
 
 // current returns the state, which is read from the store at first, and again if fresh is true.
 func (c *Client) current(fresh bool) (*state, error) {
-	if s := c.state.Load(); s != nil && !fresh {
+	if s := c.state.Load(); s != nil && !fresh && !c.outdated.Load() {
 		return s, nil
 	}
+	c.outdated.Store(false)
 	r, err := c.load()
 	if err != nil {
 		return nil, err
@@ -139,6 +146,9 @@ func (c *Client) current(fresh bool) (*state, error) {
 	c.adopt(r)
 	return c.state.Load(), nil
 }
+
+// Reset makes the Client look into the store at its next use: another process may have changed that.
+func (c *Client) Reset() { c.outdated.Store(true) }
 
 func (c *Client) hide(text string) string {
 	if s := c.state.Load(); s != nil {
@@ -152,6 +162,7 @@ type LoginError struct {
 	Scopes  []string // that are missing; nil means that there is no usable login
 	command string
 	cause   string
+	of      *challenge // nil without one
 }
 
 func (e *LoginError) Error() string {
@@ -162,7 +173,7 @@ func (e *LoginError) Error() string {
 }
 
 func (c *Client) loginError(cause string, scopes []string) error {
-	return &LoginError{Scopes: scopes, command: c.cfg.Command, cause: cause}
+	return &LoginError{Scopes: scopes, command: c.cfg.Command, cause: cause, of: c.challenged.Load()}
 }
 
 // Authorization returns the value of the Authorization header of a request; "" as long as the server has
@@ -416,6 +427,14 @@ func (c *Client) Status() (*Status, error) {
 	if err != nil || s.Token == nil {
 		return nil, err
 	}
-	t := s.Token
-	return &Status{Issuer: t.Issuer, Subject: t.Subject, Scopes: t.Granted, Expiry: t.Expiry, Renews: c.renewable(s.record)}, nil
+	return c.status(s.record), nil
 }
+
+// status describes a login that there is.
+func (c *Client) status(r *record) *Status {
+	t := r.Token
+	return &Status{Issuer: t.Issuer, Subject: t.Subject, Scopes: t.Granted, Expiry: t.Expiry, Renews: c.renewable(r)}
+}
+
+// Server returns the URL of the server.
+func (c *Client) Server() string { return outbound.Bare(c.server) }

@@ -34,48 +34,46 @@ func (c *Client) Login(ctx context.Context, scopes []string, prompt Prompt) erro
 			return err == nil, err
 		})
 	}
-	r, err := c.load()
+	l, r, err := c.begin(ctx, scopes)
 	if err != nil {
 		return err
+	}
+	callback, err := l.prepare(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer callback.close()
+	answer, err := l.ask(ctx, callback, prompt)
+	if err == nil {
+		err = l.exchange(ctx, answer)
+	}
+	if err != nil {
+		return err
+	}
+	return l.keep(ctx)
+}
+
+// begin finds out where a person logs in, and for what.
+func (c *Client) begin(ctx context.Context, scopes []string) (*login, *record, error) {
+	r, err := c.load()
+	if err != nil {
+		return nil, nil, err
 	}
 	found, a, err := c.discover(ctx, c.namedMetadata(r), r.issuer())
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	if a.AuthorizationEndpoint == "" {
-		return fmt.Errorf("%s has no authorization_endpoint: it lets no person log in", a.Issuer)
+		return nil, nil, fmt.Errorf("%s has no authorization_endpoint: it lets no person log in", a.Issuer)
 	}
 	if !a.guessed && !slices.Contains(a.Challenges, "S256") {
-		return fmt.Errorf("%s does not say that it checks PKCE with S256 (code_challenge_methods_supported), without which a login is not safe", a.Issuer)
+		return nil, nil, fmt.Errorf("%s does not say that it checks PKCE with S256 (code_challenge_methods_supported), without which a login is not safe", a.Issuer)
 	}
 	wanted := union(c.wantedScopes(r, found, a), scopes)
 	if slices.Contains(a.Scopes, "offline_access") {
 		wanted = union(wanted, []string{"offline_access"})
 	}
-	login := &login{Client: c, authority: a, token: newToken(found, a, wanted), verifier: rand.Text() + rand.Text(), state: rand.Text()}
-	if err := login.prepare(ctx, r); err != nil {
-		return err
-	}
-	defer login.callback.close()
-	answer, err := login.ask(ctx, prompt)
-	if err != nil {
-		return err
-	}
-	code, err := c.code(a, answer)
-	if err != nil {
-		return err
-	}
-	t, err := c.grant(ctx, login.token, login.client, url.Values{
-		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {login.callback.redirect}, "code_verifier": {login.verifier},
-	})
-	if err != nil {
-		return fmt.Errorf("%s gives no token: %w", a.Issuer, err)
-	}
-	return c.change(ctx, func(r *record) (bool, error) {
-		r.Token, r.ResourceMetadata = t, found.url
-		r.keep(a.Issuer, login.client)
-		return true, nil
-	})
+	return &login{Client: c, authority: a, metadata: found.url, token: newToken(found, a, wanted), verifier: rand.Text() + rand.Text(), state: rand.Text()}, r, nil
 }
 
 // Ask lets the person behind a caller log in, where cause is an error of Refused that wants it. Of several
@@ -115,18 +113,18 @@ type login struct {
 	*Client
 	authority *authority
 	client    registration
-	callback  *callback
+	metadata  string // URL of the resource's
+	redirect  string // where the browser returns to
 	token     *token // what is known of it
 	verifier  string
 	state     string
 }
 
 // prepare opens the callback, and registers the client if it has no id.
-func (l *login) prepare(ctx context.Context, r *record) (err error) {
-	a, scopes := l.authority, l.token.Requested
-	reg, ok, err := l.known(r, a, "", scopes)
+func (l *login) prepare(ctx context.Context, r *record) (cb *callback, err error) {
+	reg, ok, err := l.known(r, l.authority, "", l.token.Requested)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	port := l.cfg.CallbackPort
 	if port == 0 && ok && reg.Redirect != "" { // the port that is registered, if it is free
@@ -134,25 +132,58 @@ func (l *login) prepare(ctx context.Context, r *record) (err error) {
 			port, _ = strconv.Atoi(u.Port())
 		}
 	}
-	if l.callback, err = listen(port, l.state); err != nil && l.cfg.CallbackPort == 0 {
-		l.callback, err = listen(0, l.state)
+	if cb, err = listen(port, l.state); err != nil && l.cfg.CallbackPort == 0 {
+		cb, err = listen(0, l.state)
 	}
+	if err != nil {
+		return nil, err
+	}
+	l.redirect = cb.redirect
+	if err = l.identify(ctx, l.Client, r, r.Token); err != nil {
+		cb.close()
+	}
+	return cb, err
+}
+
+// identify chooses the id of the client, and registers one if it has none. r has those that are known,
+// and is kept by registrar; ended is the token of a login that has ended, or nil.
+func (l *login) identify(ctx context.Context, registrar *Client, r *record, ended *token) (err error) {
+	a, known := l.authority, false
+	if l.client, known, err = l.known(r, a, l.redirect, l.token.Requested); err != nil || known && !l.isLost(ctx, ended) {
+		return err
+	}
+	if l.client, err = l.register(ctx, a, l.redirect, l.token.Requested); err != nil {
+		return err
+	}
+	return registrar.change(ctx, func(r *record) (bool, error) { // kept at once: the person may need several attempts
+		r.keep(a.Issuer, l.client)
+		return true, nil
+	})
+}
+
+// exchange gets the token for the answer of the authorization server.
+func (l *login) exchange(ctx context.Context, answer url.Values) error {
+	code, err := l.code(l.authority, answer)
 	if err != nil {
 		return err
 	}
-	if l.client, ok, err = l.known(r, a, l.callback.redirect, scopes); err == nil && (!ok || l.isLost(ctx, r.Token)) {
-		l.client, err = l.register(ctx, a, l.callback.redirect, scopes)
-		if err == nil { // kept at once: the person may need several attempts
-			err = l.change(ctx, func(r *record) (bool, error) {
-				r.keep(a.Issuer, l.client)
-				return true, nil
-			})
-		}
-	}
+	t, err := l.grant(ctx, l.token, l.client, url.Values{
+		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {l.redirect}, "code_verifier": {l.verifier},
+	})
 	if err != nil {
-		l.callback.close()
+		return fmt.Errorf("%s gives no token: %w", l.authority.Issuer, err)
 	}
-	return err
+	l.token = t
+	return nil
+}
+
+// keep keeps the token.
+func (l *login) keep(ctx context.Context) error {
+	return l.change(ctx, func(r *record) (bool, error) {
+		r.Token, r.ResourceMetadata = l.token, l.metadata
+		r.keep(l.authority.Issuer, l.client)
+		return true, nil
+	})
 }
 
 // isLost reports whether the authorization server has forgotten the client that was registered there, and
@@ -180,7 +211,7 @@ func (l *login) address() (string, error) {
 	sum := sha256.Sum256([]byte(l.verifier))
 	q := u.Query()
 	for key, value := range map[string]string{
-		"response_type": "code", "client_id": l.client.ID, "redirect_uri": l.callback.redirect, "state": l.state,
+		"response_type": "code", "client_id": l.client.ID, "redirect_uri": l.redirect, "state": l.state,
 		"code_challenge": base64.RawURLEncoding.EncodeToString(sum[:]), "code_challenge_method": "S256",
 		"resource": l.token.Resource,
 	} {
@@ -197,7 +228,7 @@ func (l *login) address() (string, error) {
 }
 
 // ask sends the person to the authorization server and waits for its answer.
-func (l *login) ask(ctx context.Context, prompt Prompt) (url.Values, error) {
+func (l *login) ask(ctx context.Context, callback *callback, prompt Prompt) (url.Values, error) {
 	address, err := l.address()
 	if err != nil {
 		return nil, err
@@ -208,14 +239,14 @@ func (l *login) ask(ctx context.Context, prompt Prompt) (url.Values, error) {
 	paste := prompt.Paste
 	for {
 		select {
-		case answer := <-l.callback.answers:
+		case answer := <-callback.answers:
 			return answer, nil
 		case text, ok := <-paste:
 			if !ok {
 				paste = nil
 				continue
 			}
-			answer, err := l.callback.parse(text)
+			answer, err := callback.parse(text)
 			if err == nil {
 				return answer, nil
 			}

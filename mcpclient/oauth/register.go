@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/outbound"
 )
 
 // registration is the client's id at an authorization server.
@@ -103,7 +106,7 @@ func (c *Client) registerFor(ctx context.Context, a *authority, redirect string,
 		reg.Method = secretMethod(a.AuthMethods)
 	}
 	wish := map[string]any{
-		"client_name": "mcpbridge", "application_type": "native", "redirect_uris": []string{redirect},
+		"client_name": "mcpbridge", "application_type": applicationType(redirect), "redirect_uris": []string{redirect},
 		"grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"},
 		"token_endpoint_auth_method": reg.Method,
 	}
@@ -142,4 +145,12 @@ func (c *Client) registerFor(ctx context.Context, a *authority, redirect string,
 	}
 	reg.ID, reg.Secret = answer.ID, answer.Secret
 	return reg, nil
+}
+
+// applicationType returns what kind of client has a redirect URI (OpenID Connect Registration, section 2).
+func applicationType(redirect string) string {
+	if u, err := url.Parse(redirect); err == nil && outbound.IsLoopback(u) {
+		return "native"
+	}
+	return "web"
 }

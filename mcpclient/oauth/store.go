@@ -14,6 +14,7 @@ type Store interface {
 	Load(key string) ([]byte, error) // nil if there is none
 	Save(key string, value []byte) error
 	Delete(key string) error // no error if there is none
+	All() (map[string][]byte, error)
 
 	// Lock keeps other processes and callers from a key until unlock is called. It waits for them
 	// while ctx lasts.
@@ -70,6 +71,19 @@ func (c *Client) load() (*record, error) {
 		r.Token = nil
 	}
 	return r, nil
+}
+
+// Identities returns the logins to the server of c of all identities but the operator.
+func (c *Client) Identities() (map[string]*Status, error) {
+	all, err := c.cfg.Store.All()
+	logins := map[string]*Status{}
+	for key, raw := range all {
+		var r record
+		if json.Unmarshal(raw, &r) == nil && r.Token != nil && r.Identity != "" && c.keyOf(r.Identity) == key {
+			logins[r.Identity] = c.status(&r)
+		}
+	}
+	return logins, err
 }
 
 // change changes the record under its lock. It is saved if f says so, also where f fails.

@@ -28,6 +28,8 @@ type Server struct {
 	Headers map[string]string // sent with each request, or with the WebSocket handshake
 	OAuth   OAuth
 
+	PerIdentity bool // "credentials" is "identity": each principal logs in with its own account
+
 	Transport string // "stdio", "http", "sse" or "ws"; "" means the one that Command or URL implies
 	Era       string // "legacy" or "modern"; "" means auto-detected
 
@@ -93,6 +95,8 @@ func (s *Server) keys(envFile *string) keySet {
 		"headers":   {take: into(&s.Headers, readHeaders), only: "url"},
 		"oauth":     {take: into(&s.OAuth, readOAuth), only: "url"},
 
+		"credentials": {take: into(&s.PerIdentity, readCredentials), only: "url"},
+
 		"type":          {take: into(&s.Transport, oneOf(transports))},
 		"transport":     {take: into(&s.Transport, oneOf(transports)), same: "type"},
 		"transportType": {take: into(&s.Transport, oneOf(transports)), same: "type"},
@@ -136,6 +140,12 @@ func (s *Server) keys(envFile *string) keySet {
 		"inputs":           {note: noInputs},
 		"description":      {}, "icon": {}, "gallery": {}, "version": {}, "dev": {}, "name": {}, "iconPath": {}, "source": {}, "tags": {},
 	}
+}
+
+// readCredentials reads whose credentials a server gets.
+func readCredentials(d *decoder, n node) (perIdentity, ok bool) {
+	word, ok := oneOf(words("operator", "identity"))(d, n)
+	return word == "identity", ok
 }
 
 func (s *Server) backoffKeys() keySet {
@@ -283,6 +293,12 @@ func (d *decoder) checkServer(n node, s *Server, reach string) {
 		d.errorf(n.key(), `has type %q, but a server with "command" has type "stdio"`, s.Transport)
 	case reach == "url" && (s.Transport == "stdio" || (s.Transport == "ws") != strings.HasPrefix(strings.ToLower(scheme), "ws")):
 		d.errorf(n.key(), `has type %q, which does not fit its "url": http and sse need http(s)://, ws needs ws(s)://`, s.Transport)
+	}
+	switch {
+	case s.PerIdentity && s.Sharing == "shared":
+		d.errorf(n.key(), `"sharing" is "shared", but with "credentials": "identity" no two principals share a connection: use "identity" or "session"`)
+	case s.PerIdentity && s.OAuth.Grant != "":
+		d.errorf(n.key(), `"credentials": "identity" needs persons who log in: "grant" in its "oauth" is for the bridge itself`)
 	}
 	if s.MaxTimeout > 0 && s.Timeout > s.MaxTimeout {
 		d.errorf(n.key(), `"maxTimeout" (%v) is less than "timeout" (%v)`, s.MaxTimeout, s.Timeout)

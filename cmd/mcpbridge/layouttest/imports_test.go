@@ -59,6 +59,7 @@ var rules = []struct {
 	{"mcpclient/internal/*", leaves},
 	{"mcpclient/*", with(centre, "mcpclient")},
 	{"mcpclient/oauth/providertest", []string{"mcpclient/oauth"}},
+	{"mcpclient/oauth/*", with(centre, "mcpclient/oauth")},
 	{"mcpserver", with(centre, "mcpserver/internal/*", "mcpserver/auth")},
 	{"mcpserver/auth", centre},
 	{"mcpserver/internal/*", nil},

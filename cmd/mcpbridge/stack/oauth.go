@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/mcpclient/oauth"
 )
@@ -17,9 +16,9 @@ func (s *Stack) login(server *config.Server, store oauth.Store) *oauth.Client {
 	if store == nil || server.Fault != nil {
 		return nil
 	}
-	c, err := NewLogin(s.cfg, server, store)
+	c, err := NewLogin(s.cfg, server, store, "")
 	if err != nil {
-		if (server.OAuth.ClientID + server.OAuth.ClientMetadata) != "" {
+		if (server.OAuth.ClientID+server.OAuth.ClientMetadata) != "" || server.PerIdentity {
 			s.log.Warn(fmt.Sprintf("%s: oauth: %v", server.Name, err))
 		}
 		return nil
@@ -30,8 +29,9 @@ func (s *Stack) login(server *config.Server, store oauth.Store) *oauth.Client {
 // Login returns the OAuth client of a server; nil if it has none.
 func (s *Stack) Login(server string) *oauth.Client { return s.logins[server] }
 
-// NewLogin returns the OAuth client for a server of a config. The error says why it has none.
-func NewLogin(cfg *config.Config, server *config.Server, store oauth.Store) (*oauth.Client, error) {
+// NewLogin returns the OAuth client for a server of a config, as an identity has it, "" for the operator.
+// The error says why it has none.
+func NewLogin(cfg *config.Config, server *config.Server, store oauth.Store, identity string) (*oauth.Client, error) {
 	o := &server.OAuth
 	switch {
 	case server.URL == "":
@@ -45,17 +45,17 @@ func NewLogin(cfg *config.Config, server *config.Server, store oauth.Store) (*oa
 	if err != nil {
 		return nil, err
 	}
+	mayAsk := isOperator
+	if identity != "" {
+		mayAsk = nil // its login is by a page of the bridge
+	}
 	return oauth.New(oauth.Config{
-		Server: server.URL, Store: store, Roots: trusted.pool, Command: commandFor(cfg, "login", server.Name, "--upstream "+quoted(server.URL)),
-		MayAsk: isOperator,
-		Grant:  oauth.Grant(o.Grant), Issuer: o.Issuer, ClientID: o.ClientID, ClientSecret: o.ClientSecret, PrivateKey: o.PrivateKey,
+		Server: server.URL, Identity: identity, Store: store, Roots: trusted.pool,
+		Command: commandFor(cfg, "login", server.Name, "--upstream "+quoted(server.URL)), MayAsk: mayAsk,
+		Grant: oauth.Grant(o.Grant), Issuer: o.Issuer, ClientID: o.ClientID, ClientSecret: o.ClientSecret, PrivateKey: o.PrivateKey,
 		ClientMetadata: o.ClientMetadata, Scopes: o.Scopes, CallbackPort: o.CallbackPort, Assertion: o.Assertion,
 	})
 }
-
-// isOperator reports whether a caller is on the side of who runs the bridge: a client on stdio, or one of
-// a serve without tokens. What the holder of a token logs in to would be everyone's.
-func isOperator(caller bridge.Principal) bool { return caller.Name == "" || caller.Name == "local" }
 
 // hasCredentials reports whether a config gives its server credentials that OAuth would replace.
 func hasCredentials(server *config.Server) bool {

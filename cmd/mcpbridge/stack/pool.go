@@ -14,6 +14,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/process"
 	"github.com/mcpbridge/mcpbridge/bridge/rates"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
+	"github.com/mcpbridge/mcpbridge/mcpclient/oauth/weblogin"
 	"github.com/mcpbridge/mcpbridge/mcpserver/web"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -23,6 +24,8 @@ import (
 // and processes of all other servers, and so do Stacks of one config for two environments. The limits
 // on child processes, and what becomes of the record of calls, are as the config of the latest Stack says.
 type Pool struct {
+	Desk weblogin.Desk // where people log in to servers at which each has an account of its own
+
 	id         string // by which a loop of bridges is found
 	supervisor *process.Supervisor
 	children   mcpclient.Children
@@ -83,7 +86,7 @@ func (d *definition) key() [sha256.Size]byte {
 		identity += d.program()
 	}
 	samples, fault := c.Sampling != nil, fmt.Sprint(c.Fault)
-	c.Sampling, c.Fault, c.Roots, c.Log, c.Auth = nil, nil, nil, nil, nil
+	c.Sampling, c.Fault, c.Roots, c.Log, c.Auth, c.Own = nil, nil, nil, nil, nil, nil
 	// %#v quotes strings, sorts maps and writes every field, also a new one. Of a pointer it writes the
 	// address: clients would be kept apart that could be one.
 	return sha256.Sum256(fmt.Appendf(nil, "%#v %q %t %q", c, identity, samples, fault))

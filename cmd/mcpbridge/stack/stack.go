@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/account"
 	"github.com/mcpbridge/mcpbridge/bridge/outbound"
 	"github.com/mcpbridge/mcpbridge/bridge/pins"
 	"github.com/mcpbridge/mcpbridge/bridge/profile"
@@ -44,6 +45,7 @@ type Stack struct {
 	guards   []namedGuard
 	pins     map[string]*pins.Pins    // by server
 	logins   map[string]*oauth.Client // by server
+	accounts map[string]*accounts     // by server, of those where each principal has its own
 	natives  *nativeLoader
 	native   *bridge.Native                      // nil without native tools
 	recorder *recorder                           // nil without functions that save conversations
@@ -107,7 +109,7 @@ func build(cfg *config.Config, opts Options) (*Stack, error) {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Stack{cfg: cfg, log: opts.Log, pool: opts.Pool, ownPool: opts.Pool == nil, logins: map[string]*oauth.Client{}, pins: map[string]*pins.Pins{}}
+	s := &Stack{cfg: cfg, log: opts.Log, pool: opts.Pool, ownPool: opts.Pool == nil, logins: map[string]*oauth.Client{}, accounts: map[string]*accounts{}, pins: map[string]*pins.Pins{}}
 	if s.ownPool {
 		s.pool = NewPool()
 	}
@@ -124,9 +126,12 @@ func build(cfg *config.Config, opts Options) (*Stack, error) {
 	for _, server := range cfg.Servers {
 		client := s.pool.take(s.definition(server, &opts, info))
 		s.clients = append(s.clients, client)
+		if a := s.accounts[server.Name]; a != nil {
+			a.client = client
+		}
 		members = append(members, bridge.Member{
 			Name: server.Name, Source: s.wrapServer(client, &server, &opts), Required: server.Required,
-			Prefix: server.Prefix, Include: server.Include, Exclude: server.Exclude,
+			Prefix: server.Prefix, Include: s.included(&server), Exclude: server.Exclude,
 			Rename: server.Rename, Describe: server.Describe, Concurrency: server.Concurrency,
 		})
 	}
@@ -190,6 +195,9 @@ func (s *Stack) wrap(source bridge.Source, owner bool) bridge.Source {
 func (s *Stack) wrapServer(source bridge.Source, server *config.Server, opts *Options) bridge.Source {
 	source = s.pin(source, server, opts)
 	source = s.guard(source, server)
+	if a := s.accounts[server.Name]; a != nil {
+		source = account.Wrap(source, server.Name, a)
+	}
 	return source
 }
 
@@ -258,9 +266,16 @@ func (s *Stack) definition(server config.Server, opts *Options, info []byte) def
 	if server.Command == "" {
 		c.Roots = s.roots.pool
 		d := definition{Config: c, identity: identity + s.roots.digest}
-		if login := s.login(&server, opts.Credentials); login != nil {
+		switch login := s.login(&server, opts.Credentials); {
+		case login != nil:
 			d.Auth, d.identity = login, fmt.Sprintf("%s %#v", d.identity, server.OAuth)
 			s.logins[server.Name] = login
+			if server.PerIdentity {
+				s.accounts[server.Name] = s.accountsAt(&server, login, opts.Credentials)
+				d.Auth, d.Own, d.identity = nil, s.accounts[server.Name].own, d.identity+" each"
+			}
+		case server.PerIdentity && server.Fault == nil:
+			d.Fault = errNoAccounts
 		}
 		return d
 	}

@@ -108,6 +108,13 @@ func (m *Memory) Load(key string) ([]byte, error) {
 	return m.all[key], nil
 }
 
+// All implements oauth.Store.
+func (m *Memory) All() (map[string][]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.all), nil
+}
+
 // Save implements oauth.Store.
 func (m *Memory) Save(key string, value []byte) error {
 	m.mu.Lock()

@@ -71,6 +71,16 @@ func (s *Store) Load(name string) ([]byte, error) {
 	return nil, err
 }
 
+// All returns the values of all names.
+func (s *Store) All() (map[string][]byte, error) {
+	all, err := s.all()
+	texts := make(map[string][]byte, len(all))
+	for name, v := range all {
+		texts[name] = v.Text
+	}
+	return texts, err
+}
+
 // Times returns when each name was set.
 func (s *Store) Times() (map[string]time.Time, error) {
 	all, err := s.all()

@@ -1,0 +1,410 @@
+package stack_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/account"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// bank is an MCP server where each person has an account, and its authorization server, which knows
+// browsers by a cookie.
+type bank struct {
+	*httptest.Server
+	mu         sync.Mutex
+	codes      map[string]string // accounts by code
+	tokens     map[string]string // accounts by access token
+	registered int
+	issued     int // tokens
+}
+
+func newBank(t *testing.T) *bank {
+	b := &bank{codes: map[string]string{}, tokens: map[string]string{}}
+	b.Server = httptest.NewServer(b)
+	t.Cleanup(b.Close)
+	return b
+}
+
+func (b *bank) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	switch r.URL.Path {
+	case "/.well-known/oauth-protected-resource/mcp":
+		fmt.Fprintf(w, `{"resource":"%s/mcp","authorization_servers":[%q]}`, b.URL, b.URL)
+	case "/.well-known/oauth-authorization-server":
+		fmt.Fprintf(w, `{"issuer":%q,"authorization_endpoint":"%s/authorize","token_endpoint":"%s/token","registration_endpoint":"%s/register",
+			"code_challenge_methods_supported":["S256"]}`, b.URL, b.URL, b.URL, b.URL)
+	case "/register":
+		b.registered++
+		w.WriteHeader(http.StatusCreated)
+		io.WriteString(w, `{"client_id":"some-client"}`)
+	case "/authorize":
+		holder, err := r.Cookie("account")
+		if err != nil {
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+			return
+		}
+		code := fmt.Sprintf("code-%d", len(b.codes))
+		b.codes[code] = holder.Value
+		http.Redirect(w, r, r.FormValue("redirect_uri")+"?code="+code+"&state="+r.FormValue("state"), http.StatusFound)
+	case "/token":
+		b.issued++
+		token := fmt.Sprintf("access-token-%d", b.issued)
+		b.tokens[token] = b.codes[r.FormValue("code")]
+		fmt.Fprintf(w, `{"access_token":%q,"token_type":"Bearer"}`, token)
+	case "/mcp":
+		b.serve(w, r)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// forget ends all logins.
+func (b *bank) forget() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	clear(b.tokens)
+}
+
+func (b *bank) serve(w http.ResponseWriter, r *http.Request) {
+	var req struct {
+		ID     json.RawMessage
+		Method string
+	}
+	json.NewDecoder(r.Body).Decode(&req)
+	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	holder := b.tokens[token]
+	result := map[string]string{
+		"initialize": `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"bank","version":"1"}}`,
+		"tools/list": `{"tools":[{"name":"whoami","inputSchema":{"type":"object"}},{"name":"connect_account","description":"of the bank","inputSchema":{"type":"object"}}]}`,
+		"tools/call": fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, holder),
+	}[req.Method]
+	switch {
+	case holder == "":
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		w.WriteHeader(http.StatusUnauthorized)
+	case r.Method != http.MethodPost:
+		w.WriteHeader(http.StatusMethodNotAllowed)
+	case req.ID == nil:
+		w.WriteHeader(http.StatusAccepted)
+	case result == "":
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"method not found"}}`, req.ID)
+	default:
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, req.ID, result)
+	}
+}
+
+// memory is an oauth.Store.
+type memory struct {
+	mu  sync.Mutex // guards all
+	all map[string][]byte
+
+	locks sync.Mutex
+}
+
+func (m *memory) Load(key string) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.all[key], nil
+}
+
+func (m *memory) All() (map[string][]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.all), nil
+}
+
+func (m *memory) Save(key string, value []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.all[key] = value
+	return nil
+}
+
+func (m *memory) Delete(key string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.all, key)
+	return nil
+}
+
+func (m *memory) Lock(context.Context, string) (func(), error) {
+	m.locks.Lock()
+	return m.locks.Unlock, nil
+}
+
+// accountWorld is a bridge in front of a bank, and its pages.
+type accountWorld struct {
+	*testing.T
+	bank  *bank
+	pages *httptest.Server
+	stack *stack.Stack
+	store *memory
+}
+
+func newAccountWorld(t *testing.T) *accountWorld {
+	w := &accountWorld{T: t, bank: newBank(t), store: &memory{all: map[string][]byte{}}}
+	pool := stack.NewPool()
+	t.Cleanup(func() { pool.Close() })
+	w.pages = httptest.NewServer(&pool.Desk)
+	t.Cleanup(w.pages.Close)
+	pool.Desk.SetBase(w.pages.URL)
+	var err error
+	w.stack, err = stack.New(&config.Config{Servers: []config.Server{{Name: "bank", URL: w.bank.URL + "/mcp", PerIdentity: true, Include: []string{"who*"}}}},
+		stack.Options{Pool: pool, Credentials: w.store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.stack.Close() })
+	return w
+}
+
+// open opens a session of a principal.
+func (w *accountWorld) open(principal string, change ...func(*bridge.Caller)) bridge.Session {
+	caller := &bridge.Caller{ID: "caller of " + principal, Principal: bridge.Principal{Name: principal}}
+	for _, c := range change {
+		c(caller)
+	}
+	s, err := w.stack.Open(w.Context(), caller)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() { s.Close() })
+	return s
+}
+
+// call calls a tool, and returns what it says or the error.
+func (w *accountWorld) call(s bridge.Session, tool, arguments string) (string, error) {
+	params, _ := wire.SplitParams(fmt.Appendf(nil, `{"name":%q,"arguments":%s}`, tool, arguments))
+	reply := s.Do(w.Context(), &bridge.Request{Method: wire.MethodToolsCall, Params: &params, Target: tool})
+	if reply.Err != nil {
+		return "", reply.Err
+	}
+	defer reply.Free()
+	for content := range wire.Elements(wire.Lookup(reply.Result, "content")) {
+		text, _ := wire.Text(wire.Lookup(content, "text"))
+		if string(wire.Lookup(reply.Result, "isError")) == "true" {
+			return "", errors.New(text)
+		}
+		return text, nil
+	}
+	return "", nil
+}
+
+// tools returns the names of the tools that a session lists.
+func (w *accountWorld) tools(s bridge.Session) (names []string) {
+	l, err := s.List(w.Context(), bridge.Tools)
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, it := range l.Items {
+		names = append(names, it.Key)
+	}
+	return names
+}
+
+// browser is that of a person with an account at the bank.
+func (w *accountWorld) browser(holder string) *http.Client {
+	jar, _ := cookiejar.New(nil)
+	at, _ := url.Parse(w.bank.URL)
+	at.Path = "/authorize"
+	jar.SetCookies(at, []*http.Cookie{{Name: "account", Value: holder, Path: "/authorize"}})
+	return &http.Client{Jar: jar}
+}
+
+var linkPattern = regexp.MustCompile(`http://\S+/login\?id=\w+`)
+
+// leave opens a link, and follows its form to the address of the authorization server.
+func leave(browser *http.Client, link string) (address string, err error) {
+	stay := *browser
+	stay.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	resp, err := stay.Post(link, "application/x-www-form-urlencoded", nil)
+	if err != nil {
+		return "", err
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusSeeOther {
+		return "", errors.New(resp.Status)
+	}
+	return resp.Header.Get("Location"), nil
+}
+
+// visit opens the page of an authorization server, and returns the code that the page shows in the end.
+func visit(browser *http.Client, address string) (code string, err error) {
+	resp, err := browser.Get(address)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(resp.Body)
+	m := regexp.MustCompile(`class="code">([^<]+)<`).FindSubmatch(text)
+	if m == nil {
+		return "", fmt.Errorf("%s: %s", resp.Status, html.UnescapeString(string(text)))
+	}
+	return string(m[1]), nil
+}
+
+// TestAccount connects the accounts of two principals by link and code.
+func TestAccount(t *testing.T) {
+	w := newAccountWorld(t)
+	for _, holder := range []string{"ann", "bob"} {
+		s := w.open(holder)
+		if got := w.tools(s); fmt.Sprint(got) != "[connect_account]" {
+			t.Fatalf("%s: the tools are %q before the login", holder, got)
+		}
+		said, err := w.call(s, account.Tool, "{}")
+		link := linkPattern.FindString(said)
+		if err != nil || link == "" {
+			t.Fatalf("%s: %q, %v", holder, said, err)
+		}
+		browser := w.browser(holder)
+		resp, err := browser.Get(link)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if !strings.Contains(string(text), "your account at <b>bank</b>") || !strings.Contains(string(text), "to <b>"+holder+"</b>") {
+			t.Errorf("the page says %s", text)
+		}
+		if _, err := w.call(s, account.Tool, `{"code":"AAAA-AAAA"}`); err == nil || !strings.Contains(err.Error(), "nobody has logged in so far") {
+			t.Errorf("a code before the login: %v", err)
+		}
+		address, err := leave(browser, link)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := leave(browser, link); err == nil {
+			t.Error("a link works twice")
+		}
+		code, err := visit(browser, address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.call(s, account.Tool, `{"code":"`+strings.ToLower(code)+`"}`); err != nil {
+			t.Fatalf("%s: %v", holder, err)
+		}
+		if got, err := w.call(s, "whoami", "{}"); got != holder {
+			t.Errorf("%s is %q, %v", holder, got, err)
+		}
+		if got := w.tools(s); fmt.Sprint(got) != "[connect_account whoami]" {
+			t.Errorf("the tools are %q after the login", got)
+		}
+	}
+	if w.bank.registered != 1 {
+		t.Errorf("%d registrations, want one for all", w.bank.registered)
+	}
+	ann := w.open("ann")
+	if got, err := w.call(ann, "whoami", "{}"); got != "ann" {
+		t.Errorf("ann is %q, %v in another session", got, err)
+	}
+	w.bank.forget()
+	if _, err := w.call(ann, "whoami", "{}"); err == nil || !linkPattern.MatchString(err.Error()) || !strings.Contains(err.Error(), "call connect_account of bank with the code") {
+		t.Errorf("a login that has ended: %v", err)
+	}
+	if l, err := w.open("local").List(t.Context(), bridge.Tools); err == nil || !strings.Contains(err.Error(), "run mcpbridge login") {
+		t.Errorf("the operator sees %v, %v", l, err)
+	}
+}
+
+// TestAccountAsked has a client that shows addresses and forms ask its user.
+func TestAccountAsked(t *testing.T) {
+	w := newAccountWorld(t)
+	browser, code := w.browser("ann"), ""
+	s := w.open("ann", func(c *bridge.Caller) {
+		c.Capabilities = []byte(`{"elicitation":{"form":{},"url":{}}}`)
+		c.Ask = func(_ context.Context, _ string, params []byte) ([]byte, *toolformat.Error) {
+			if mode, _ := wire.Text(wire.Lookup(params, "mode")); mode == "form" {
+				return fmt.Appendf(nil, `{"action":"accept","content":{"code":%q}}`, code), nil
+			}
+			link, _ := wire.Text(wire.Lookup(params, "url"))
+			address, err := leave(browser, link)
+			if err == nil {
+				code, err = visit(browser, address)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			return []byte(`{"action":"accept"}`), nil
+		}
+	})
+	if _, err := w.call(s, account.Tool, "{}"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := w.call(s, "whoami", "{}"); got != "ann" {
+		t.Errorf("ann is %q, %v", got, err)
+	}
+	w.bank.forget()
+	if got, err := w.call(s, "whoami", "{}"); got != "ann" {
+		t.Errorf("ann is %q, %v after a login that has ended", got, err)
+	}
+}
+
+// TestAccountLaw has principals ask for links, and persons open any of them and tell any codes: a principal
+// only ever uses an account whose code it has handed in itself.
+func TestAccountLaw(t *testing.T) {
+	for seed := range uint64(8) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			w := newAccountWorld(t)
+			random := rand.New(rand.NewPCG(seed, 0))
+			names := []string{"ann", "bob", "https://issuer.example#ann"}
+			sessions, browsers, handed := map[string]bridge.Session{}, map[string]*http.Client{}, map[string]map[string]bool{}
+			for _, name := range names {
+				sessions[name], browsers[name], handed[name] = w.open(name), w.browser(name), map[string]bool{}
+			}
+			pick := func(from []string) string {
+				if len(from) == 0 {
+					return ""
+				}
+				return from[random.IntN(len(from))]
+			}
+			var links, addresses, codes []string
+			holders := map[string]string{} // by code
+			for range 60 {
+				switch who := pick(names); random.IntN(5) {
+				case 0:
+					said, _ := w.call(sessions[who], account.Tool, "{}")
+					links = append(links, linkPattern.FindString(said))
+				case 1:
+					if address, err := leave(browsers[who], pick(links)); err == nil {
+						addresses = append(addresses, address)
+					}
+				case 2:
+					if code, err := visit(browsers[who], pick(addresses)); err == nil {
+						codes, holders[code] = append(codes, code), who
+					}
+				case 3:
+					if code := pick(codes); code != "" {
+						if _, err := w.call(sessions[who], account.Tool, `{"code":"`+code+`"}`); err == nil {
+							handed[who] = map[string]bool{holders[code]: true}
+						}
+					}
+				case 4:
+					if got, err := w.call(sessions[who], "whoami", "{}"); err == nil && !handed[who][got] {
+						t.Fatalf("%s uses the account of %q, and has handed in the code of %v", who, got, handed[who])
+					}
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,72 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"net/url"
+)
+
+// A Visit is a login with a browser that cannot return to this computer by itself: it returns to an
+// address that is served for it.
+type Visit struct {
+	login
+	registrar *Client // keeps the client's id
+	address   string
+}
+
+// Visit begins a login. redirect is where the browser returns to. cause is what needs it, an error of this
+// Client or of another one of the server, or nil.
+func (c *Client) Visit(ctx context.Context, redirect string, cause error) (*Visit, error) {
+	var scopes []string
+	if wanted := (*LoginError)(nil); errors.As(cause, &wanted) {
+		scopes = wanted.Scopes
+		c.challenged.CompareAndSwap(nil, wanted.of)
+	}
+	l, own, err := c.begin(ctx, scopes)
+	if err != nil {
+		return nil, err
+	}
+	l.redirect = redirect
+	// One registration does for all identities.
+	registrar := &Client{cfg: c.cfg, server: c.server, fetch: c.fetch, key: c.keyOf("\x00clients")}
+	r, err := registrar.load()
+	if err == nil {
+		err = l.identify(ctx, registrar, r, own.Token)
+	}
+	if err != nil {
+		return nil, err
+	}
+	v := &Visit{login: *l, registrar: registrar}
+	v.address, err = l.address()
+	return v, err
+}
+
+// Address returns the URL of the page where the person logs in. It names the State of the Visit.
+func (v *Visit) Address() string { return v.address }
+
+// State returns what the answer of the authorization server must repeat, a secret of the browser.
+func (v *Visit) State() string { return v.state }
+
+// Answer takes the answer of the authorization server, and returns who has logged in, "" if it does not
+// say. Nothing is kept before [Visit.Keep].
+func (v *Visit) Answer(ctx context.Context, answer url.Values) (who string, err error) {
+	if answer.Get("state") != v.state {
+		return "", errors.New("the answer is that of another login")
+	}
+	err = v.exchange(ctx, answer)
+	var refusal *grantError
+	if errors.As(err, &refusal) && (refusal.Code == "invalid_client" || refusal.Code == "unauthorized_client") {
+		forgotten := v.registrar.change(ctx, func(r *record) (bool, error) { // the next login registers anew
+			delete(r.Clients, v.authority.Issuer)
+			return true, nil
+		})
+		return "", errors.Join(err, forgotten)
+	}
+	if err != nil {
+		return "", err
+	}
+	return v.token.Subject, nil
+}
+
+// Keep keeps the login that Answer has completed.
+func (v *Visit) Keep(ctx context.Context) error { return v.keep(ctx) }

@@ -1,0 +1,212 @@
+package weblogin
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/mcpclient/oauth"
+)
+
+const (
+	life       = 10 * time.Minute // of a login under way
+	mostLogins = 3                // under way, of a principal at a server
+	mostTries  = 5                // of codes, until the logins end
+)
+
+// A Desk has the logins under way. The zero value is ready. It may be used from many goroutines, and is
+// the http.Handler of its pages, which are below /login of the address that it has.
+type Desk struct {
+	mu     sync.Mutex // guards the fields below, and those of the logins
+	base   string     // the address of the bridge, without a slash at its end
+	logins map[string]*login
+}
+
+// Account is what is to be connected: that of a principal at a server.
+type Account struct {
+	Server    string // its name
+	Principal string
+}
+
+// login is a login under way.
+type login struct {
+	id      string // names it in links
+	of      Account
+	client  *oauth.Client
+	cause   error
+	expires time.Time
+	tries   int // of codes that were wrong
+
+	cookie   string       // of the browser that has left the page; "" before that
+	visit    *oauth.Visit // of the authorization server; nil before it begins
+	answered bool         // its answer has come
+	code     string       // "" before somebody has logged in
+	who      string
+}
+
+// SetBase sets the address under which browsers reach the pages; "" means that there is none.
+func (d *Desk) SetBase(base string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.base = strings.TrimSuffix(base, "/")
+}
+
+// Begin begins a login, and returns the link for the browser. cause is that of oauth.Client.Visit.
+func (d *Desk) Begin(of Account, client *oauth.Client, cause error) (link string, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.base == "" {
+		return "", errors.New("its login needs a page of the bridge: whoever runs the bridge has to set publicUrl in its config")
+	}
+	d.sweep()
+	if under := d.of(of); len(under) >= mostLogins {
+		delete(d.logins, under[0].id)
+	}
+	l := &login{id: rand.Text(), of: of, client: client, cause: cause, expires: time.Now().Add(life)}
+	if d.logins == nil {
+		d.logins = map[string]*login{}
+	}
+	d.logins[l.id] = l
+	return d.base + "/login?id=" + l.id, nil
+}
+
+// sweep removes the logins whose time has passed. d.mu is held.
+func (d *Desk) sweep() {
+	now := time.Now()
+	for id, l := range d.logins {
+		if now.After(l.expires) {
+			delete(d.logins, id)
+		}
+	}
+}
+
+// of returns the logins under way for an account, the oldest first. d.mu is held.
+func (d *Desk) of(of Account) (all []*login) {
+	for _, l := range d.logins {
+		if l.of == of {
+			all = append(all, l)
+		}
+	}
+	slices.SortFunc(all, func(a, b *login) int { return a.expires.Compare(b.expires) })
+	return all
+}
+
+// Finish keeps the login whose page has shown a code, and returns who has logged in, "" if that is not
+// known.
+func (d *Desk) Finish(ctx context.Context, of Account, code string) (who string, err error) {
+	found, err := d.take(of, code)
+	if err != nil {
+		return "", err
+	}
+	if err := found.visit.Keep(ctx); err != nil {
+		return "", err
+	}
+	return found.who, nil
+}
+
+// take removes the login with a code.
+func (d *Desk) take(of Account, code string) (*login, error) {
+	code = strings.ToUpper(strings.NewReplacer("-", "", " ", "").Replace(strings.TrimSpace(code)))
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.sweep()
+	under := d.of(of)
+	waiting := false
+	for _, l := range under {
+		if l.code == "" {
+			continue
+		}
+		waiting = true
+		if subtle.ConstantTimeCompare([]byte(l.code), []byte(code)) == 1 {
+			delete(d.logins, l.id)
+			return l, nil
+		}
+		if l.tries++; l.tries >= mostTries {
+			delete(d.logins, l.id)
+		}
+	}
+	switch {
+	case waiting:
+		return nil, errors.New("that is not the code of the page: it has 8 letters and digits")
+	case len(under) > 0:
+		return nil, errors.New("nobody has logged in so far: open the link in a browser first, whose page shows a code at the end")
+	}
+	return nil, errors.New("no login is under way: begin with a new link")
+}
+
+// newCode returns a code: 40 random bits, which are easy to read.
+func newCode() string { return rand.Text()[:8] }
+
+// find returns a login under way by its id.
+func (d *Desk) find(id string) *login {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.sweep()
+	return d.logins[id]
+}
+
+// leave begins the visit of the authorization server, for the first browser that leaves the page of a login.
+func (d *Desk) leave(ctx context.Context, id string) (address, cookie string, err error) {
+	d.mu.Lock()
+	l, base := d.logins[id], d.base
+	if l == nil || l.cookie != "" {
+		d.mu.Unlock()
+		return "", "", errGone
+	}
+	l.cookie = rand.Text()
+	d.mu.Unlock()
+	visit, err := l.client.Visit(ctx, base+callbackPath, l.cause)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err != nil {
+		delete(d.logins, id)
+		return "", "", err
+	}
+	l.visit = visit
+	return visit.Address(), l.cookie, nil
+}
+
+var errGone = errors.New("this link has been used, or is older than ten minutes: ask for another one")
+
+// arrive takes the answer of an authorization server. cookie returns a cookie of the browser by its name.
+func (d *Desk) arrive(ctx context.Context, answer url.Values, cookie func(name string) string) (*login, error) {
+	l, err := d.visited(answer.Get("state"), cookie)
+	if err != nil {
+		return nil, err
+	}
+	who, err := l.visit.Answer(ctx, answer)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err != nil {
+		delete(d.logins, l.id)
+		return nil, err
+	}
+	l.who, l.code = who, newCode()
+	return l, nil
+}
+
+// visited returns the login with a state, for the first answer, and to its browser alone.
+func (d *Desk) visited(state string, cookie func(name string) string) (*login, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.sweep()
+	for _, l := range d.logins {
+		switch {
+		case l.visit == nil || l.answered || subtle.ConstantTimeCompare([]byte(l.visit.State()), []byte(state)) == 0:
+		case subtle.ConstantTimeCompare([]byte(cookie(cookieName(l.id))), []byte(l.cookie)) == 0:
+			return nil, errors.New("this login was begun in another browser: go on in that one")
+		default:
+			l.answered = true
+			return l, nil
+		}
+	}
+	return nil, errGone
+}
+
+func cookieName(id string) string { return "mcpbridge-login-" + id[:8] }
