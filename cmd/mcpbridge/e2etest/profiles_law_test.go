@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
@@ -170,6 +172,31 @@ func (s *lawSession) check() {
 			}
 		}
 	}
+	if s.modern {
+		s.listens()
+	}
+}
+
+// listens opens the stream of a modern client, with all resources that there are: those of its profile are
+// granted.
+func (s *lawSession) listens() {
+	var all, want []string
+	for i := range s.world.servers {
+		for n := range 3 {
+			token := fmt.Sprintf("res_s%d_%d", i, n)
+			all = append(all, `"res://`+token+`"`)
+			if s.profile.admits(token) {
+				want = append(want, token)
+			}
+		}
+	}
+	s.ask("", wire.MethodListen, `"notifications":{"toolsListChanged":true,"resourceSubscriptions":[`+strings.Join(all, ",")+`]}`)
+	m := s.note(wire.NotificationSubscribed)
+	got := lawToken().FindAllString(string(m.Raw), -1)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		s.Errorf("%s may watch %v, want %v", s.name, got, want)
+	}
 }
 
 // tasks lets a session begin a task, which others neither see nor cancel.
@@ -213,9 +240,39 @@ func (w *world) grow(sessions []*lawSession) {
 	}
 }
 
-// steal tries to continue the session of a principal with a profile as another one.
+// cancels has sessions that cancel the call of another one, in vain.
+func (w *world) cancels(sessions []*lawSession) {
+	owners := 0
+	for _, owner := range sessions {
+		if !owner.profile.admits("tool_s0_0") || owners == 4 {
+			continue
+		}
+		owners++
+		before := len(w.servers[0].Seen(wire.MethodToolsCall))
+		id := owner.ask("tool_s0_0", wire.MethodToolsCall, `"name":"s0__tool_s0_0","arguments":{"waits":"x"}`)
+		calls := w.servers[0].Await(owner, wire.MethodToolsCall, before+1)
+		call := calls[len(calls)-1]
+		for _, s := range sessions {
+			if s != owner {
+				s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+id+`}}`, nil)
+				s.result(s.ask("", wire.MethodToolsList, ""))
+			}
+		}
+		if call.Ctx.Err() != nil {
+			owner.Errorf("the call of %s is canceled by another", owner.name)
+		}
+		owner.cancel(id)
+		select {
+		case <-call.Ctx.Done():
+		case <-time.After(patience):
+			owner.Errorf("%s cannot cancel its call", owner.name)
+		}
+	}
+}
+
+// steal tries to continue the session of a principal with a profile, and its streams, as another one.
 func (w *world) steal(t *testing.T) {
-	post := func(principal, asked, session, body string) *http.Response {
+	send := func(method, principal, asked, session, body string) *http.Response {
 		headers := bearer(lawSecret(principal))
 		headers.Set("Mcp-Session-Id", session)
 		if session == "" {
@@ -225,11 +282,16 @@ func (w *world) steal(t *testing.T) {
 		if asked != "" {
 			path += "/p/" + asked
 		}
-		resp, err := peer.Do(t.Context(), http.DefaultClient, http.MethodPost, w.web.URL+path, []byte(body), headers)
+		if method == http.MethodGet {
+			headers.Set("Last-Event-ID", "1-0")
+		}
+		resp, err := peer.Do(t.Context(), http.DefaultClient, method, w.web.URL+path, []byte(body), headers)
 		if err != nil {
 			t.Fatal(err)
 		}
-		io.Copy(io.Discard, resp.Body)
+		if method == http.MethodPost {
+			io.Copy(io.Discard, resp.Body)
+		}
 		resp.Body.Close()
 		return resp
 	}
@@ -238,15 +300,18 @@ func (w *world) steal(t *testing.T) {
 		if p == nil {
 			continue
 		}
-		id := post(owner, "", "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`).Header.Get("Mcp-Session-Id")
+		id := send(http.MethodPost, owner, "", "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`).Header.Get("Mcp-Session-Id")
 		for _, thief := range lawPrincipals {
 			for _, asked := range []string{"", "prof_a", "prof_b", "prof_none"} {
 				want := http.StatusNotFound
 				if thief == owner && asked == "" {
 					want = http.StatusOK
 				}
-				if got := post(thief, asked, id, `{"jsonrpc":"2.0","id":2,"method":"ping"}`).StatusCode; got != want {
+				if got := send(http.MethodPost, thief, asked, id, `{"jsonrpc":"2.0","id":2,"method":"ping"}`).StatusCode; got != want {
 					t.Errorf("%s at %q continues the session of %s: %d, want %d", thief, asked, owner, got, want)
+				}
+				if got := send(http.MethodGet, thief, asked, id, "").StatusCode; got != want {
+					t.Errorf("%s at %q resumes a stream of %s: %d, want %d", thief, asked, owner, got, want)
 				}
 			}
 		}
@@ -254,7 +319,7 @@ func (w *world) steal(t *testing.T) {
 	}
 }
 
-// Whatever the profiles, nobody sees, calls, completes, subscribes to, resumes or cancels what is not in its
+// Whatever the profiles, nobody sees, calls, completes, watches, resumes or cancels what is not in its
 // own, or reads of it in an error, a log message or a notification.
 func TestProfilesLaw(t *testing.T) {
 	seeds, share := 2, 6 // of the sessions one of so many is tried
@@ -266,11 +331,14 @@ func TestProfilesLaw(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			w := newWorld(t, r)
 			var sessions []*lawSession
-			for _, principal := range lawPrincipals {
+			for _, principal := range slices.Concat(lawPrincipals, slices.Sorted(maps.Keys(lawClaimed))) {
 				for _, asked := range []string{"", "prof_a", "prof_b", "prof_c", "prof_d", "prof_none"} {
+					if r.IntN(share) == 0 {
+						w.chat(t, principal, asked)
+					}
 					for _, carrier := range []string{"http", "sse", "ws", "stdio"} {
 						for _, modern := range []bool{false, true} {
-							if modern && carrier == "sse" || r.IntN(share) > 0 {
+							if modern && carrier == "sse" || carrier == "stdio" && lawClaimed[principal] != nil || r.IntN(share) > 0 {
 								continue
 							}
 							if s := w.join(t, carrier, modern, principal, asked); s != nil {
@@ -282,6 +350,7 @@ func TestProfilesLaw(t *testing.T) {
 				}
 			}
 			w.tasks(sessions)
+			w.cancels(sessions)
 			w.grow(sessions)
 			w.steal(t)
 		})

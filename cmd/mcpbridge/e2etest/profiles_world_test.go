@@ -1,6 +1,8 @@
 package e2etest
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
@@ -9,11 +11,13 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/mcpserver"
+	"github.com/mcpbridge/mcpbridge/mcpserver/auth"
 )
 
 // lawToken matches a token: it stands for one thing of one server, and is in its name or URI, in its
@@ -26,6 +30,24 @@ var lawToken = sync.OnceValue(func() *regexp.Regexp {
 // lawPrincipals are the holders of tokens.
 var lawPrincipals = []string{"ann", "bob", "cid", "dan", "eve", "fay"}
 
+// lawClaimed are those with access tokens, and the groups that these say that they are of.
+var lawClaimed = map[string][]string{"iss#gil": {"one", "two"}, "iss#hal": {"three"}}
+
+// lawIssuer accepts the access tokens.
+type lawIssuer struct{}
+
+func (lawIssuer) Authenticate(_ context.Context, c *auth.Credentials) (*auth.Identity, error) {
+	name := strings.TrimPrefix(c.Token, lawSecret(""))
+	if lawClaimed[name] == nil {
+		return nil, nil
+	}
+	claims, err := json.Marshal(map[string]any{"sub": name, "groups": lawClaimed[name]})
+	return &auth.Identity{Principal: bridge.Principal{Name: name}, Claims: string(claims), Credential: "law"}, err
+}
+
+func (lawIssuer) Admits(credential string) bool { return credential == "law" }
+func (lawIssuer) Several() bool                 { return true }
+
 func lawSecret(principal string) string { return "the-token-of-" + principal }
 
 // world is a front for callers with profiles, and the servers behind it.
@@ -35,12 +57,14 @@ type world struct {
 	servers  []*peer.Server
 	profiles []lawProfile
 	config   string
+	model    lawModel
 }
 
 // lawProfile is a profile and what it should mean.
 type lawProfile struct {
 	name       string
 	principals []string
+	groups     []string // patterns of the claim
 	servers    []string
 	kinds      map[string][2][]string // include and exclude by "tools", "prompts", "resources"
 	readOnly   bool
@@ -55,8 +79,14 @@ func newLawProfile(r *rand.Rand, name string) (p lawProfile, text string) {
 			members = append(members, `"`+key+`":["`+strings.Join(patterns, `","`)+`"]`)
 		}
 	}
-	p.principals, p.servers = some(r, "ann", "b*", "?i?", "*a*", "e?e"), some(r, "s0", "s[12]", "s2*")
+	p.principals, p.servers = some(r, "ann", "b*", "?i?", "*a*", "e?e", "iss#*"), some(r, "s0", "s[12]", "s2*")
 	add("principals", p.principals)
+	if r.IntN(3) == 0 {
+		p.groups = some(r, "one", "t*", "*e")
+	}
+	if len(p.groups) > 0 {
+		members = append(members, `"claims":{"groups":["`+strings.Join(p.groups, `","`)+`"]}`)
+	}
 	add("servers", p.servers)
 	for _, kind := range []struct {
 		key      string
@@ -123,11 +153,16 @@ func (p *lawProfile) admits(token string) bool {
 	return (len(lists[0]) == 0 || fits(lists[0], name)) && !fits(lists[1], name)
 }
 
+// claimed reports whether the profile needs no claims, or a principal has them.
+func (p *lawProfile) claimed(principal string) bool {
+	return len(p.groups) == 0 || slices.ContainsFunc(lawClaimed[principal], func(group string) bool { return fits(p.groups, group) })
+}
+
 // profile returns the profile that a caller should have; nil means none.
 func (w *world) profile(principal, asked string) *lawProfile {
 	for i := range w.profiles {
 		p := &w.profiles[i]
-		if (len(p.principals) == 0 || fits(p.principals, principal)) && (asked == "" || asked == p.name) {
+		if (len(p.principals) == 0 || fits(p.principals, principal)) && p.claimed(principal) && (asked == "" || asked == p.name) {
 			return p
 		}
 	}
@@ -165,7 +200,10 @@ func newWorld(t *testing.T, r *rand.Rand) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.stack.Close() })
-	w.front = newFrontWith(t, w.stack, mcpserver.Options{Access: mcpserver.Access{Tokens: cfg.Tokens}})
+	w.front = newFrontWith(t, w.stack, mcpserver.Options{
+		Access:    mcpserver.Access{Tokens: cfg.Tokens, Auth: auth.Any{lawIssuer{}}},
+		Protected: w.serveModel(),
+	})
 	return w
 }
 
@@ -211,6 +249,10 @@ func newLawServer(name string) *peer.Server {
 			c.Reply(`"messages":[{"role":"user","content":{"type":"text","text":"` + of + `"}}]`)
 		case wire.MethodResourcesRead:
 			c.Reply(`"ttlMs":0,"cacheScope":"private","contents":[{"uri":"x:y","text":"` + of + `"}]`)
+		case wire.MethodListen:
+			c.Say(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":` + string(c.ID) +
+				`},"notifications":` + string(wire.Lookup(c.Params.Raw, "notifications")) + `}}`)
+			<-c.Ctx.Done()
 		case wire.MethodComplete:
 			c.Reply(`"completion":{"values":["` + of + `"]}`)
 		case wire.MethodTasksGet, wire.MethodTasksCancel:
@@ -221,6 +263,9 @@ func newLawServer(name string) *peer.Server {
 			if c.Params.Get(wire.Task) != nil {
 				c.Reply(`"task":{` + wireTask("task-of-"+c.Argument("who"), "working", c.Modern) + `}`)
 				return
+			}
+			if c.Argument("waits") != "" {
+				<-c.Ctx.Done()
 			}
 			c.Reply(`"content":[{"type":"text","text":"` + of + `"}]`)
 		default:

@@ -1,0 +1,116 @@
+package e2etest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
+	"github.com/mcpbridge/mcpbridge/mcpserver"
+	"github.com/mcpbridge/mcpbridge/providers"
+	endpoints "github.com/mcpbridge/mcpbridge/providers/serve"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// lawModel is a model that calls every tool that there is, whatever it is offered.
+type lawModel struct {
+	tools []string // names of all
+
+	mu      sync.Mutex       // guards what follows
+	offered []string         // tokens of the tools of the latest request
+	told    []providers.Part // results of the latest request
+}
+
+func (m *lawModel) Name() string              { return "law" }
+func (m *lawModel) Format() toolformat.Format { return toolformat.FormatOpenAI }
+
+func (m *lawModel) Turn(_ context.Context, req *providers.Request, _ func(providers.Event)) (*providers.Turn, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	last := req.Messages[len(req.Messages)-1]
+	if last.Role != providers.RoleUser || last.Parts[0].Type == providers.PartResult {
+		m.told = last.Parts
+		return &providers.Turn{Message: providers.Message{Role: providers.RoleAssistant, Parts: []providers.Part{{Type: providers.PartText, Text: "done"}}}, Stop: providers.StopEnd}, nil
+	}
+	m.offered, m.told = nil, nil
+	for _, tool := range req.Tools.Tools() {
+		m.offered = append(m.offered, lawToken().FindAllString(tool.Name+" "+tool.Description, -1)...)
+	}
+	slices.Sort(m.offered)
+	m.offered = slices.Compact(m.offered)
+	turn := &providers.Turn{Message: providers.Message{Role: providers.RoleAssistant}, Stop: providers.StopCalls}
+	for i, name := range m.tools {
+		turn.Message.Parts = append(turn.Message.Parts, providers.Part{Type: providers.PartCall, Call: &providers.Call{ID: fmt.Sprint("call-", i), Name: name, Arguments: json.RawMessage(`{}`)}})
+	}
+	return turn, nil
+}
+
+// serveModel returns the endpoints for models, /v1.
+func (w *world) serveModel() map[string]http.Handler {
+	for i := range w.servers {
+		for n := range 3 {
+			w.model.tools = append(w.model.tools, fmt.Sprintf("s%d__tool_s%d_%d", i, i, n))
+		}
+	}
+	chat := endpoints.New(endpoints.Options{
+		Toolbox: providers.NewToolbox(w.stack), Models: func() []string { return []string{"law/m"} }, Caller: mcpserver.CallerOf,
+		Model: func(string) (providers.Candidate, providers.Settings, error) {
+			return providers.Candidate{Provider: &w.model, Model: "m"}, providers.Settings{}, nil
+		},
+	})
+	return map[string]http.Handler{"/v1/": chat, "/v1/p/{profile}/": chat}
+}
+
+// chat has the model offered, and given, what the profile of a principal has, and nothing else.
+func (w *world) chat(t *testing.T, principal, asked string) {
+	path, name := "/v1", fmt.Sprintf("%s at %q over /v1", principal, asked)
+	if asked != "" {
+		path += "/p/" + asked
+	}
+	resp, err := peer.Do(t.Context(), http.DefaultClient, http.MethodPost, w.web.URL+path+"/chat/completions",
+		[]byte(`{"model":"law/m","messages":[{"role":"user","content":"hi"}]}`), bearer(lawSecret(principal)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, _ := io.ReadAll(resp.Body)
+	p := w.profile(principal, asked)
+	if p == nil {
+		if resp.StatusCode != http.StatusForbidden && resp.StatusCode != http.StatusNotFound {
+			t.Errorf("%s: %s %s", name, resp.Status, body)
+		}
+		return
+	}
+	w.model.mu.Lock()
+	defer w.model.mu.Unlock()
+	var want []string
+	for _, tool := range w.model.tools {
+		if token := lawToken().FindString(tool); p.admits(token) {
+			want = append(want, token)
+		}
+	}
+	if resp.StatusCode != http.StatusOK || !slices.Equal(w.model.offered, want) {
+		t.Errorf("%s: %s, and the model is offered %v, want %v", name, resp.Status, w.model.offered, want)
+	}
+	if len(want) > 0 && len(w.model.told) != len(w.model.tools) {
+		t.Errorf("%s: the model is told %d results of %d calls", name, len(w.model.told), len(w.model.tools))
+	}
+	for _, part := range w.model.told {
+		called := lawToken().FindString(part.Result.Name)
+		text := string(part.Result.Content.JSON)
+		for _, token := range lawToken().FindAllString(text, -1) {
+			if !p.admits(token) && token != called {
+				t.Errorf("%s: the model is told of %s: %s", name, token, text)
+			}
+		}
+		if ran := strings.Contains(text, `"text":"`+called+`"`); ran != p.admits(called) {
+			t.Errorf("%s: %s ran: %t: %s", name, called, ran, text)
+		}
+	}
+}
