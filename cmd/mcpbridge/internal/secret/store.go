@@ -111,8 +111,12 @@ func (s *Store) Delete(name string) error {
 
 // Lock keeps others that call it from a name until unlock is called. It waits for them while ctx lasts.
 func (s *Store) Lock(ctx context.Context, name string) (unlock func(), err error) {
+	return lock(ctx, s.path+".locks", name)
+}
+
+// lock locks a name, of those that have a lock in a folder.
+func lock(ctx context.Context, path, name string) (unlock func(), err error) {
 	sum := sha256.Sum256([]byte(name))
-	path := s.path + ".locks"
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, err
 	}
@@ -143,7 +147,7 @@ func (s *Store) all() (map[string]value, error) {
 func (s *Store) change(do func(all map[string]value)) error {
 	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
 	defer cancel()
-	unlock, err := s.Lock(ctx, "") // two processes must not make a key each
+	unlock, err := lock(ctx, s.keyPath()+".locks", "") // two processes, or stores, must not make a key each
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ func (c *chain) get() (string, error) {
 }
 
 func (c *chain) set(text string) error {
+	runtime.Gosched()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.text = text
@@ -174,18 +175,20 @@ func TestVariable(t *testing.T) {
 func TestAtOnce(t *testing.T) {
 	t.Setenv(KeyVariable, "")
 	for _, c := range []*chain{{}, {err: errors.New("none")}} {
-		path := filepath.Join(t.TempDir(), "s.sealed")
+		dir := t.TempDir()
 		var work sync.WaitGroup
-		for i := range 8 {
+		for i := range 16 {
 			work.Go(func() {
-				if err := open(path, c).Save(fmt.Sprint(i), []byte(marked)); err != nil {
+				if err := open(filepath.Join(dir, fmt.Sprint(i%2)), c).Save(fmt.Sprint(i), []byte(marked)); err != nil {
 					t.Error(err)
 				}
 			})
 		}
 		work.Wait()
-		if times, err := open(path, c).Times(); len(times) != 8 || err != nil {
-			t.Errorf("%d values, %v", len(times), err)
+		for i := range 2 {
+			if times, err := open(filepath.Join(dir, fmt.Sprint(i)), c).Times(); len(times) != 8 || err != nil {
+				t.Errorf("%d values, %v", len(times), err)
+			}
 		}
 	}
 }
