@@ -26,8 +26,8 @@ type OverlayOptions struct {
 }
 
 // NewOverlay wraps a source so that each caller sees its own Functions beside the source's tools.
-// Callers without functions share the view of the source below. It belongs directly around the
-// Bridge, once.
+// Callers with the same Functions share what is made of them; callers without any share the view of the
+// source below. It belongs directly around the Bridge, once.
 //
 // A function that the source below defines (Tool.Client) is the source's. Of another one whose name
 // is taken there, the tool below is shown, with a warning in the log: a caller cannot replace a
@@ -35,33 +35,169 @@ type OverlayOptions struct {
 func NewOverlay(source Source, opts OverlayOptions) Source {
 	opts.Native = opts.Native.withDefaults()
 	opts.MaxFunctions = cmp.Or(opts.MaxFunctions, 256)
+	o := &overlay{opts: opts, sets: map[Functions]*functionSet{}}
 	return Wrap(source, func(below Session, caller *Caller) (Session, error) {
 		if caller.Functions == nil {
 			return below, nil
 		}
-		s := &overlaySession{Session: below, opts: opts, caller: caller}
+		s := &overlaySession{Session: below, caller: caller}
 		alone := *caller
 		alone.Notify = nil // the owner of the functions notifies the caller
 		var err error
-		if s.native, err = NewNative(opts.Native); err == nil {
-			s.own, err = s.native.Open(context.Background(), &alone)
+		if s.set, err = o.use(caller.Functions); err == nil {
+			s.own, err = s.set.native.Open(context.Background(), &alone)
 		}
 		return s, err
 	})
 }
 
+type overlay struct {
+	opts OverlayOptions
+
+	mu   sync.Mutex // guards sets, and their users
+	sets map[Functions]*functionSet
+}
+
+// functionSet is the Functions of some callers, ready for calls.
+type functionSet struct {
+	overlay   *overlay
+	functions Functions
+	native    *Native // of those that can be called, whether or not a caller sees them
+	users     int
+
+	mu          sync.Mutex        // guards what follows; one list is made at a time
+	known       []toolformat.Tool // those of which native has its tools
+	below, list *List             // the last list, made of below and merged
+	merged      *toolset
+}
+
+// use returns the set of functions. release must be called for it.
+func (o *overlay) use(functions Functions) (*functionSet, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	shared := reflect.ValueOf(functions).Comparable()
+	if shared && o.sets[functions] != nil {
+		o.sets[functions].users++
+		return o.sets[functions], nil
+	}
+	native, err := NewNative(o.opts.Native)
+	if err != nil {
+		return nil, err
+	}
+	set := &functionSet{overlay: o, functions: functions, native: native, users: 1}
+	if shared {
+		o.sets[functions] = set
+	}
+	return set, nil
+}
+
+// release closes the set after its last use, and waits for the functions, as Native.Close does.
+func (f *functionSet) release() error {
+	o := f.overlay
+	o.mu.Lock()
+	f.users--
+	unused := f.users == 0
+	if unused && reflect.ValueOf(f.functions).Comparable() {
+		delete(o.sets, f.functions)
+	}
+	o.mu.Unlock()
+	if unused {
+		return f.native.Close()
+	}
+	return nil
+}
+
+// current returns the functions as they are now.
+func (f *functionSet) current(caller *Caller) *toolset {
+	functions := f.functions.Tools()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !reflect.DeepEqual(f.known, functions) {
+		f.native.swap(f.prepare(functions, caller))
+		f.known = functions
+	}
+	return f.native.tools.Load()
+}
+
+// overlaid returns a list with functions at its end.
+func (f *functionSet) overlaid(below *List, functions *toolset, caller *Caller) *List {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.below != below || f.merged != functions {
+		f.below, f.merged, f.list = below, functions, f.merge(below, functions, caller)
+	}
+	return f.list
+}
+
+// skip logs why a function is not shown.
+func (f *functionSet) skip(caller *Caller, name string, reason any) {
+	f.overlay.opts.Native.Log.Warn("a client function is not shown", "caller", caller.ID, "function", name, "reason", reason)
+}
+
+// prepare returns the functions that can be called.
+func (f *functionSet) prepare(functions []toolformat.Tool, caller *Caller) *toolset {
+	opts, set := &f.overlay.opts, &toolset{byName: map[string]*nativeTool{}}
+	for _, own := range functions {
+		tool, err := f.native.prepare(Tool{Tool: own, Client: true, Timeout: opts.Timeout})
+		switch {
+		case err != nil:
+			f.skip(caller, own.Name, err)
+			continue
+		case set.byName[own.Name] != nil:
+			f.skip(caller, own.Name, "the client has another function of this name")
+			continue
+		case opts.Untrusted:
+			tool.item.Untrusted, tool.item.Repeatable = true, false
+		}
+		set.addTool(tool)
+	}
+	return set.finish()
+}
+
+// merge returns the list below with the functions whose names it does not have.
+func (f *functionSet) merge(below *List, set *toolset, caller *Caller) *List {
+	taken, defined := map[string]bool{}, map[string]bool{}
+	for _, items := range [][]Item{below.Items, below.unlisted} {
+		for _, it := range items {
+			taken[it.Key], defined[it.Function] = true, true
+		}
+	}
+	opts := &f.overlay.opts
+	var own []Item
+	for _, it := range set.all.Items {
+		if len(own) == opts.MaxFunctions {
+			f.skip(caller, it.Key, "the client has too many: this function and those after it are left out")
+			break
+		}
+		switch {
+		case defined[it.Key]:
+		case taken[it.Key]:
+			f.skip(caller, it.Key, "a tool has this name and is shown instead")
+		case opts.Reserved != nil && opts.Reserved(it.Key) != "":
+			f.skip(caller, it.Key, "names with this prefix are those of "+opts.Reserved(it.Key))
+		default:
+			own = append(own, it)
+		}
+	}
+	if len(own) == 0 {
+		return below
+	}
+	l := NewList(Tools, slices.Concat(below.Items, own))
+	l.unlisted, l.private = below.unlisted, true
+	return l
+}
+
 // overlaySession is the view of a caller with functions.
 type overlaySession struct {
 	Session // of the source below
-	opts    OverlayOptions
 	caller  *Caller
-	native  *Native // of its functions
-	own     Session // on native
+	set     *functionSet
+	own     Session // on the Native of the set
+	ended   sync.Once
 
-	mu        sync.Mutex // guards what follows; one list is made at a time
-	list      *List      // the last one, made of below and functions
-	below     *List
-	functions []toolformat.Tool
+	mu          sync.Mutex // guards what follows
+	list, below *List      // the last one, and what it is made of
+	functions   *toolset
 }
 
 func (s *overlaySession) List(ctx context.Context, kind ListKind) (*List, error) {
@@ -74,81 +210,32 @@ func (s *overlaySession) List(ctx context.Context, kind ListKind) (*List, error)
 
 // overlaid returns a list with the caller's functions at its end.
 func (s *overlaySession) overlaid(below *List) *List {
-	functions := s.caller.Functions.Tools()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.below == below && reflect.DeepEqual(s.functions, functions) {
-		return s.list
+	functions := s.set.current(s.caller)
+	if s.below != below || s.functions != functions {
+		s.list, s.below, s.functions = s.set.overlaid(below, functions, s.caller), below, functions
 	}
-	set := s.toolset(below, functions)
-	s.native.swap(set)
-	s.below, s.functions = below, functions
-	if s.list = below; len(set.tools) == 0 {
-		return s.list
-	}
-	s.list = NewList(Tools, slices.Concat(below.Items, set.all.Items))
-	s.list.unlisted, s.list.private = below.unlisted, true
 	return s.list
-}
-
-// toolset returns the functions whose names the list below does not have.
-func (s *overlaySession) toolset(below *List, functions []toolformat.Tool) *toolset {
-	taken, defined := map[string]bool{}, map[string]bool{}
-	for _, items := range [][]Item{below.Items, below.unlisted} {
-		for _, it := range items {
-			taken[it.Key], defined[it.Function] = true, true
-		}
-	}
-	set := &toolset{byName: map[string]*nativeTool{}}
-	skip := func(f toolformat.Tool, reason any) {
-		s.opts.Native.Log.Warn("a client function is not shown", "caller", s.caller.ID, "function", f.Name, "reason", reason)
-	}
-	for _, f := range functions {
-		if len(set.tools) == s.opts.MaxFunctions {
-			skip(f, "the client has too many: this function and those after it are left out")
-			break
-		}
-		switch {
-		case f.Name != "" && defined[f.Name]:
-		case taken[f.Name]:
-			skip(f, "a tool has this name and is shown instead")
-		case set.byName[f.Name] != nil:
-			skip(f, "the client has another function of this name")
-		default:
-			if s.opts.Reserved != nil && s.opts.Reserved(f.Name) != "" {
-				skip(f, "names with this prefix are those of "+s.opts.Reserved(f.Name))
-				continue
-			}
-			tool, err := s.native.prepare(Tool{Tool: f, Client: true, Timeout: s.opts.Timeout})
-			if err != nil {
-				skip(f, err)
-				continue
-			}
-			if s.opts.Untrusted {
-				tool.item.Untrusted, tool.item.Repeatable = true, false
-			}
-			set.addTool(tool)
-		}
-	}
-	return set.finish()
 }
 
 func (s *overlaySession) Do(ctx context.Context, req *Request) Reply {
 	if req.Method != wire.MethodToolsCall || !s.caller.has(req.Target) {
 		return s.Session.Do(ctx, req)
 	}
-	l, fault := listTools(ctx, s.Session)
+	below, fault := listTools(ctx, s.Session)
 	if fault != nil {
 		return Failed(fault)
 	}
-	s.overlaid(l)
-	if s.native.tools.Load().byName[req.Target] != nil {
+	if i, ok := s.overlaid(below).index[req.Target]; ok && i >= len(below.Items) {
 		return s.own.Do(ctx, req)
 	}
 	return s.Session.Do(ctx, req)
 }
 
-// Close closes the session below and waits for the caller's functions, as Native.Close does.
+// Close closes the session below and ends the calls of the caller's functions.
 func (s *overlaySession) Close() error {
-	return errors.Join(s.Session.Close(), s.native.Close())
+	err := s.Session.Close()
+	s.ended.Do(func() { err = errors.Join(err, s.own.Close(), s.set.release()) })
+	return err
 }

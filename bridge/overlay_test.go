@@ -178,3 +178,34 @@ func (o *ownFunctions) tell() {
 		}
 	}
 }
+
+// Callers with the same functions share what is made of them, each for its own list.
+func TestOverlayShared(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	source := bridge.NewOverlay(sourcetest.NewFake(), bridge.OverlayOptions{
+		Untrusted: true,
+		Reserved:  func(name string) string { return map[bool]string{true: "other"}[strings.HasPrefix(name, "other__")] },
+	})
+	f := page("a", "other__b", "echo")
+	one, two := openFor(t, source, bridge.Caller{ID: "one", Functions: f}), openFor(t, source, bridge.Caller{ID: "two", Functions: f})
+	first, _ := one.List(t.Context(), bridge.Tools)
+	if second, _ := two.List(t.Context(), bridge.Tools); first != second {
+		t.Error("callers with the same functions do not share a list")
+	}
+	if it, ok := first.Find("a"); !ok || !it.Untrusted {
+		t.Errorf("a is %+v", it)
+	}
+	if _, ok := first.Find("other__b"); ok {
+		t.Error("a function with a reserved name is listed")
+	}
+	f.set()
+	if l, _ := two.List(t.Context(), bridge.Tools); len(l.Items) != len(first.Items)-1 {
+		t.Errorf("%d tools without functions", len(l.Items))
+	}
+	f.set(define("a", `{}`))
+	if err := one.Close(); err != nil {
+		t.Error(err)
+	}
+	wantError(t, call(t.Context(), one, "a", `{}`, nil), toolformat.Canceled, "cancelled")
+	wantResult(t, call(t.Context(), two, "a", `{}`, nil), textOf("page: a{}"))
+}

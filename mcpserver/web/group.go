@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,15 +33,21 @@ type group struct {
 // offered is the tools of a group. It is immutable.
 type offered struct {
 	tools  []toolformat.Tool
+	shown  []shown // of each of tools
 	byName map[string]*offer
-	tabs   []tabInfo
+	tabs   int
 }
 
-// offer is a tool, and the tabs that have it: those whose definition of it is the newest one.
+// shown identifies a definition as it is listed.
+type shown struct {
+	raw     string
+	several bool
+}
+
+// offer is a tool, and the tabs that have it, newest first: those whose definition of it is the newest one.
 type offer struct {
-	tool     lentTool
-	argument string // names the tab, where there are several; "" with one
-	tabs     []*tab
+	tool *lentTool
+	tabs []*tab
 }
 
 // tabInfo describes a tab to callers.
@@ -70,9 +75,30 @@ func (g *group) removeSession(s *session) {
 	delete(g.sessions, s)
 }
 
+// admit returns those of a tab's tools for which the group has room, and the others.
+func (g *group) admit(t *tab, tools []*lentTool) (admitted []*lentTool, crowded []refused) {
+	names := map[string]bool{}
+	for _, other := range g.tabs {
+		if other != t {
+			for _, tool := range other.tools {
+				names[tool.name] = true
+			}
+		}
+	}
+	for _, tool := range tools {
+		if names[tool.name] = true; len(names) > maxLent {
+			delete(names, tool.name)
+			crowded = append(crowded, refused{tool.name, fmt.Sprintf("the clients of one principal lend at most %d tools", maxLent)})
+			continue
+		}
+		admitted = append(admitted, tool)
+	}
+	return admitted, crowded
+}
+
 // update makes the tools of the tabs those offered, and tells the sessions what has changed. g.mu is held.
 func (g *group) update() {
-	before, now := g.offered.Load(), &offered{byName: map[string]*offer{}}
+	before, now := g.offered.Load(), &offered{byName: map[string]*offer{}, tabs: len(g.tabs)}
 	for _, t := range slices.Backward(g.tabs) {
 		for _, tool := range t.tools {
 			o := now.byName[tool.name]
@@ -85,36 +111,49 @@ func (g *group) update() {
 			}
 		}
 	}
-	latest := g.latest(g.tabs)
 	for _, t := range g.tabs {
-		info := t.info
-		info.Focused = t == latest
 		for _, tool := range t.tools {
 			o := now.byName[tool.name]
-			if !slices.Contains(o.tabs, t) {
-				continue
+			if o.tabs[len(o.tabs)-1] != t {
+				continue // the first that came has it: the order of tools does not depend on others
 			}
-			info.Tools = append(info.Tools, tool.name)
-			if o.tabs[len(o.tabs)-1] == t { // the first that came: the order of tools does not depend on others
-				definition, argument := o.tool.definition(len(o.tabs) > 1)
-				o.argument = argument
-				now.tools = append(now.tools, definition)
+			definition, several := o.tool.alone, len(o.tabs) > 1
+			if several {
+				definition = o.tool.several
 			}
+			now.tools, now.shown = append(now.tools, definition), append(now.shown, shown{string(o.tool.raw), several})
 		}
-		now.tabs = append(now.tabs, info)
 	}
-	if reflect.DeepEqual(before.tools, now.tools) {
-		now.tools = before.tools // the same slice is the same list, at once
-	} else {
-		g.notify(bridge.Tools.Changed(), nil)
-	}
-	if (len(before.tabs) == 0) != (len(now.tabs) == 0) {
-		g.notify(bridge.Resources.Changed(), nil)
-	}
-	if !reflect.DeepEqual(before.tabs, now.tabs) {
-		g.notify(wire.NotificationResourceUpdated, tabsUpdated)
+	same := slices.Equal(before.shown, now.shown)
+	if same {
+		now.tools, now.shown = before.tools, before.shown // the same slice is the same list, at once
 	}
 	g.offered.Store(now)
+	if !same {
+		g.notify(bridge.Tools.Changed(), nil)
+	}
+	if (before.tabs == 0) != (now.tabs == 0) {
+		g.notify(bridge.Resources.Changed(), nil)
+	}
+	g.notify(wire.NotificationResourceUpdated, tabsUpdated)
+}
+
+// describe returns what callers are told of the tabs.
+func (g *group) describe() []tabInfo {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	all, now, latest := []tabInfo{}, g.offered.Load(), g.latest(g.tabs)
+	for _, t := range g.tabs {
+		info := t.info
+		info.Focused, info.Tools = t == latest, []string{}
+		for _, tool := range t.tools {
+			if slices.Contains(now.byName[tool.name].tabs, t) {
+				info.Tools = append(info.Tools, tool.name)
+			}
+		}
+		all = append(all, info)
+	}
+	return all
 }
 
 // notify tells the sessions. g.mu is held.
@@ -150,25 +189,25 @@ func (g *group) Call(ctx context.Context, name string, arguments json.RawMessage
 		return nil, err
 	}
 	defer t.limiter.Leave(g.principal)
-	return t.call(ctx, &o.tool, arguments)
+	return t.call(ctx, o.tool, arguments)
 }
 
 // choose returns the tab that carries out a call, and the arguments without its handle. The error is for the
 // model.
 func (g *group) choose(o *offer, arguments json.RawMessage) (*tab, json.RawMessage, error) {
-	if o.argument == "" {
+	if len(o.tabs) == 1 {
 		return o.tabs[0], arguments, nil
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	handle, ok := wire.Text(wire.Lookup(arguments, o.argument))
+	handle, ok := wire.Text(wire.Lookup(arguments, o.tool.argument))
 	if !ok {
 		return g.latest(o.tabs), arguments, nil
 	}
 	var known []string
 	for _, t := range slices.Backward(o.tabs) {
 		if t.info.Tab == handle {
-			return t, wire.CutMember(arguments, o.argument), nil
+			return t, wire.CutMember(arguments, o.tool.argument), nil
 		}
 		known = append(known, strings.TrimSuffix(t.info.Tab+" "+strconv.Quote(t.info.Title), ` ""`))
 	}

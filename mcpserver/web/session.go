@@ -34,7 +34,7 @@ type session struct {
 // List implements bridge.Session.
 func (s *session) List(ctx context.Context, kind bridge.ListKind) (*bridge.List, error) {
 	l, err := s.Session.List(ctx, kind)
-	if kind != bridge.Resources || len(s.group.offered.Load().tabs) == 0 {
+	if kind != bridge.Resources || s.group.offered.Load().tabs == 0 {
 		return l, err
 	}
 	if l == nil { // a server without resources
@@ -69,11 +69,7 @@ func (s *session) doTabs(method string) bridge.Reply {
 		s.watching.Store(method == wire.MethodSubscribe)
 		return bridge.Result([]byte("{}"), nil)
 	}
-	tabs := s.group.offered.Load().tabs
-	if tabs == nil {
-		tabs = []tabInfo{}
-	}
-	text, _ := json.MarshalIndent(tabs, "", "  ") // cannot fail
+	text, _ := json.MarshalIndent(s.group.describe(), "", "  ") // cannot fail
 	b := wire.AppendString([]byte(`{"contents":[{"uri":"`+tabsURI+`","mimeType":"application/json","text":`), string(text))
 	return bridge.Result(append(b, "}]}"...), nil)
 }

@@ -25,7 +25,7 @@ type tab struct {
 	number    int    // of its handle; 0 while it lends nothing
 	info      tabInfo
 	focused   int64 // when it was, as group.focused counts
-	tools     []lentTool
+	tools     []*lentTool
 	lastToken int64
 	calls     map[int64]context.Context // by the token of their progress
 }
@@ -63,6 +63,8 @@ func (t *tab) Lend(params *wire.Params) bridge.Reply {
 	if t.left {
 		return bridge.Failed(toolformat.Errorf(toolformat.Unavailable, "the connection has ended"))
 	}
+	tools, crowded := g.admit(t, tools)
+	refusals = append(refusals, crowded...)
 	t.enter(&given)
 	t.tools = tools
 	g.update()
@@ -71,7 +73,7 @@ func (t *tab) Lend(params *wire.Params) bridge.Reply {
 }
 
 // read returns the tools of a loan that can be had, and why the others cannot.
-func readTools(definitions []json.RawMessage) (tools []lentTool, refusals []refused) {
+func readTools(definitions []json.RawMessage) (tools []*lentTool, refusals []refused) {
 	refusals = []refused{}
 	size := 0
 	for _, raw := range definitions {
@@ -79,7 +81,7 @@ func readTools(definitions []json.RawMessage) (tools []lentTool, refusals []refu
 		size += len(raw)
 		switch {
 		case err != nil:
-		case slices.ContainsFunc(tools, func(other lentTool) bool { return other.name == tool.name }):
+		case slices.ContainsFunc(tools, func(other *lentTool) bool { return other.name == tool.name }):
 			err = fmt.Errorf("there is another tool of this name")
 		case len(tools) == maxTools:
 			err = fmt.Errorf("a client lends at most %d tools", len(tools))

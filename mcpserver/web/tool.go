@@ -16,6 +16,10 @@ type lentTool struct {
 	raw       []byte // MCP's definition
 	untrusted bool   // its results have words of others
 	debugging bool   // not for models
+
+	alone    toolformat.Tool // of one tab
+	several  toolformat.Tool // of several, with an argument more
+	argument string          // that argument
 }
 
 // metaUntrusted marks the definition and the results of a tool whose results have words of others.
@@ -23,7 +27,8 @@ const metaUntrusted = "mcpbridge/untrustedContent"
 
 // newLentTool reads the definition of a tool, with the annotations of WebMCP or those of MCP. The error is
 // for its author; the tool has its name, as far as that is known.
-func newLentTool(raw []byte) (tool lentTool, err error) {
+func newLentTool(raw []byte) (tool *lentTool, err error) {
+	tool = &lentTool{}
 	var d struct {
 		Name, Title, Description string
 		InputSchema              json.RawMessage
@@ -84,8 +89,12 @@ func newLentTool(raw []byte) (tool lentTool, err error) {
 	if err == nil {
 		it, _, err = bridge.Visible(bridge.Tools, it)
 	}
-	tool.raw = it.Raw
-	return tool, err
+	if err != nil {
+		return tool, err
+	}
+	tool.raw, tool.alone = it.Raw, it.Tool()
+	tool.chooses()
+	return tool, nil
 }
 
 const untrustedMeta = `{"` + metaUntrusted + `":true}`
@@ -96,24 +105,19 @@ func isName(name string) bool {
 	})
 }
 
-// definition returns the tool as it is listed, and the name of the argument that chooses a tab, if there
-// are several.
-func (l *lentTool) definition(several bool) (tool toolformat.Tool, argument string) {
-	raw := l.raw
-	if several {
-		schema := wire.Lookup(raw, "inputSchema")
-		properties := wire.Lookup(schema, "properties")
-		if len(properties) == 0 || properties[0] != '{' {
-			properties = []byte("{}")
-		}
-		for argument = "tab"; wire.Lookup(properties, argument) != nil; {
-			argument = "browser_" + argument
-		}
-		properties = wire.SetMember(properties, argument, []byte(tabSchema))
-		raw = wire.SetMember(raw, "inputSchema", wire.SetMember(schema, "properties", properties))
+// chooses sets the definition with an argument that chooses a tab.
+func (l *lentTool) chooses() {
+	schema := wire.Lookup(l.raw, "inputSchema")
+	properties := wire.Lookup(schema, "properties")
+	if len(properties) == 0 || properties[0] != '{' {
+		properties = []byte("{}")
 	}
-	it, _ := bridge.NewItem(bridge.Tools, raw) // cannot fail: it was one before
-	return it.Tool(), argument
+	for l.argument = "tab"; wire.Lookup(properties, l.argument) != nil; {
+		l.argument = "browser_" + l.argument
+	}
+	properties = wire.SetMember(properties, l.argument, []byte(tabSchema))
+	it, _ := bridge.NewItem(bridge.Tools, wire.SetMember(l.raw, "inputSchema", wire.SetMember(schema, "properties", properties))) // cannot fail: it was one before
+	l.several = it.Tool()
 }
 
 const tabSchema = `{"type":"string","description":"The tab that carries it out, of the resource ` + tabsURI + `; without it, the one that was looked at last."}`
