@@ -102,6 +102,7 @@ func cmdGuarded(ts *testscript.TestScript, neg bool, args []string) {
 	g := newGuarded()
 	ts.Defer(g.Close)
 	ts.Setenv("GUARDED", g.URL)
+	ts.Value(servedKey{}).(*served).env.Setenv("GUARDED", g.URL) // that of serve
 }
 
 // fakeBrowser is the command fakebrowser: a person who agrees to everything.

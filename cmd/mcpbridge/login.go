@@ -154,10 +154,8 @@ func (l *loginRun) run(ctx context.Context) error {
 	if !st.Up() && !client.Challenged() {
 		return &exitError{exitAway, l.server.Name + ": " + terminal.Inline(st.Reason)}
 	}
-	before, err := client.Status()
-	if err == nil {
-		err = client.Login(ctx, l.scopes, l.prompt(ctx))
-	}
+	down := !st.Up() // so it is in what runs
+	err = client.Login(ctx, l.scopes, l.prompt(ctx))
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = cause
 	}
@@ -169,7 +167,7 @@ func (l *loginRun) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if before == nil {
+	if down {
 		l.tell(ctx, l.cfg, l.server.Name)
 	}
 	if !st.Up() {

@@ -65,6 +65,25 @@ func TestLogin(t *testing.T) {
 	}
 }
 
+// TestReset follows the logout of another process.
+func TestReset(t *testing.T) {
+	f, store := newFake(t), newMemory()
+	c, other := f.client(t, store), f.client(t, store)
+	if err := c.Login(t.Context(), nil, agree(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Logout(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if value, err := c.Authorization(t.Context()); value != "Bearer access-1" || err != nil {
+		t.Errorf("unasked it has read %q, %v", value, err)
+	}
+	c.Reset()
+	if value, err := c.Authorization(t.Context()); value != "" || err != nil {
+		t.Errorf("after a logout: %q, %v", value, err)
+	}
+}
+
 // expire makes the token of a client's record one that is to be renewed.
 func expire(t *testing.T, c *Client, at time.Time) {
 	t.Helper()
