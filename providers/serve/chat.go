@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -38,7 +40,7 @@ type ChatOptions struct {
 	AtOnce   int               // prompts in progress, beyond which more are refused; 0 means 100
 	Pages    int               // connections, beyond which more are refused; 0 means 1,000
 	MaxBytes int64             // bounds a message of a page; 0 means 1 MiB
-	Alone    time.Duration     // how long a prompt goes on without a page; 0 means 5 min
+	Alone    time.Duration     // how long a conversation stays open, and its prompt goes on, without a page; 0 means 5 min
 	Log      *slog.Logger      // nil discards the log
 
 	// Principals is how many callers Caller tells apart. Of several each may use half of AtOnce and Pages.
@@ -66,6 +68,7 @@ type Chat struct {
 
 	mu     sync.Mutex       // guards what follows
 	talks  map[string]*talk // by conversation
+	rested []*talk          // those without a page, since when they have none; some have got one again
 	closed bool
 }
 
@@ -93,6 +96,12 @@ func (c *Chat) Close() {
 	c.mu.Unlock()
 	c.end(errEnding)
 	c.work.Wait()
+	c.mu.Lock()
+	left := slices.Collect(maps.Values(c.talks))
+	c.mu.Unlock()
+	for _, t := range left {
+		t.release()
+	}
 }
 
 // begin counts work that Close waits for, unless the Chat is closed.
@@ -186,6 +195,24 @@ func (c *Chat) remove(t *talk) {
 	defer c.mu.Unlock()
 	if c.talks[t.id] == t {
 		delete(c.talks, t.id)
+	}
+}
+
+// maxResting bounds the conversations that stay open without a page, but for those with a prompt in progress.
+const maxResting = 100
+
+// rest counts a conversation that has no page. The one that has had none for longest ends if there are too
+// many.
+func (c *Chat) rest(t *talk) {
+	c.mu.Lock()
+	c.rested = append(c.rested, t)
+	var ended *talk
+	if len(c.rested) > maxResting {
+		ended, c.rested = c.rested[0], c.rested[1:]
+	}
+	c.mu.Unlock()
+	if ended != nil {
+		ended.release()
 	}
 }
 

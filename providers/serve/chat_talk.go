@@ -33,8 +33,8 @@ type talk struct {
 	busy         bool   // a prompt is in progress
 	cancel       context.CancelCauseFunc
 	asks         map[string]chan providers.Decision // by call
-	alone        *time.Timer                        // runs while no page has it open and a prompt is in progress
-	deserted     bool                               // no page will decide
+	alone        *time.Timer                        // runs while no page has it open
+	deserted     bool                               // no page has had it open for too long
 }
 
 // Why a prompt ends before its answer.
@@ -124,24 +124,41 @@ func (t *talk) enter(p *page) bool {
 	return true
 }
 
-// leave removes a page. A conversation without one ends when its prompt has.
+// leave removes a page. A conversation without one stays open for a while, so that a page that has lost its
+// connection finds what it has missed.
 func (t *talk) leave(p *page) {
 	t.mu.Lock()
 	delete(t.pages, p)
-	if len(t.pages) > 0 {
-		t.mu.Unlock()
-		return
-	}
-	if t.busy {
+	rests := len(t.pages) == 0 && (t.busy || len(t.events.kept) > 0)
+	if rests {
 		t.alone = time.AfterFunc(t.opts.Alone, t.desert)
-		t.mu.Unlock()
-		return
+	}
+	t.mu.Unlock()
+	if rests {
+		t.chat.rest(t)
+	} else {
+		t.release()
+	}
+}
+
+// desert ends what no page has had open for a while: calls that wait for a decision are deferred, any other
+// prompt is canceled.
+func (t *talk) desert() {
+	t.mu.Lock()
+	if t.deserted = len(t.pages) == 0; t.deserted && t.busy {
+		if len(t.asks) == 0 {
+			t.cancel(errDeserted)
+		}
+		for id, ask := range t.asks {
+			ask <- providers.Decision{Verdict: providers.VerdictDefer}
+			delete(t.asks, id)
+		}
 	}
 	t.mu.Unlock()
 	t.release()
 }
 
-// release closes the conversation, if no page has it open.
+// release closes the conversation, if no page has it open and no prompt is in progress.
 func (t *talk) release() {
 	t.mu.Lock()
 	if t.gone = len(t.pages) == 0 && !t.busy; !t.gone {
@@ -153,23 +170,6 @@ func (t *talk) release() {
 	t.chat.remove(t)
 	if closing != nil {
 		closing.Close()
-	}
-}
-
-// desert defers the calls that wait for a decision, and ends any other prompt.
-func (t *talk) desert() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.pages) > 0 || !t.busy {
-		return
-	}
-	t.deserted = true
-	if len(t.asks) == 0 {
-		t.cancel(errDeserted)
-	}
-	for id, ask := range t.asks {
-		ask <- providers.Decision{Verdict: providers.VerdictDefer}
-		delete(t.asks, id)
 	}
 }
 
@@ -291,29 +291,29 @@ func (t *talk) run(id string, do func(context.Context, *providers.Conversation) 
 	begun := t.conversation
 	go func() {
 		defer t.chat.work.Done()
-		defer t.release()
 		defer visit.leave()
 		next, err := do(ctx, begun)
 		cancel(nil)
 		t.chat.save(next.Transcript())
-		t.finish(next, err)
+		if t.finish(next, err) {
+			t.release()
+		}
 	}()
 	return nil
 }
 
-// finish ends a run with its last event.
-func (t *talk) finish(next *providers.Conversation, err error) {
+// finish ends a run with its last event, and reports whether the conversation is to be released.
+func (t *talk) finish(next *providers.Conversation, err error) (over bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.conversation, t.busy = next, false; t.alone != nil {
-		t.alone.Stop()
-	}
+	t.conversation, t.busy = next, false
 	if err != nil {
 		t.add(providers.Event{Type: providers.EventError, Err: err})
-		return
+	} else {
+		run := next.Run()
+		t.add(providers.Event{Type: providers.EventDone, Text: run.Text, Stop: run.Stop, Turns: run.Turns, Usage: run.Usage})
 	}
-	run := next.Run()
-	t.add(providers.Event{Type: providers.EventDone, Text: run.Text, Stop: run.Stop, Turns: run.Turns, Usage: run.Usage})
+	return t.deserted
 }
 
 // cancelPrompt ends the prompt in progress.
