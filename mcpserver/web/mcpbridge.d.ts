@@ -118,6 +118,33 @@ export type ConnectOptions = {
      */
     WebSocket?: typeof WebSocket;
 };
+export type Decision = {
+    verdict: "allow" | "deny" | "edit";
+    reason?: string;
+    arguments?: JSONObject;
+};
+export type ChatEvent = {
+    type: string;
+    seq?: number;
+} & JSONObject;
+export type ChatOptions = {
+    /**
+     * The id of one to continue, or "new"; default: that of the last prompt of this Bridge.
+     */
+    conversation?: string;
+    /**
+     * PROVIDER/MODEL
+     */
+    model?: string;
+    /**
+     * Decides about a call; without it, decide of the event does.
+     */
+    onAsk?: (call: ChatEvent) => Decision | Decision["verdict"] | Promise<Decision | Decision["verdict"]>;
+    /**
+     * Cancels the prompt.
+     */
+    signal?: AbortSignal;
+};
 /**
  * @typedef {Record<string, any>} JSONObject
  *
@@ -166,6 +193,15 @@ export type ConnectOptions = {
  * @property {boolean} [polyfill] Whether document.modelContext is defined where the browser has none; default: true.
  * @property {AbortSignal} [signal] Ends the connection.
  * @property {typeof WebSocket} [WebSocket] In place of the global one.
+ *
+ * @typedef {{verdict: "allow" | "deny" | "edit", reason?: string, arguments?: JSONObject}} Decision
+ * @typedef {{type: string, seq?: number} & JSONObject} ChatEvent What docs/browser.md lists; "ask" also has decide(Decision).
+ *
+ * @typedef {object} ChatOptions
+ * @property {string} [conversation] The id of one to continue, or "new"; default: that of the last prompt of this Bridge.
+ * @property {string} [model] PROVIDER/MODEL
+ * @property {(call: ChatEvent) => Decision | Decision["verdict"] | Promise<Decision | Decision["verdict"]>} [onAsk] Decides about a call; without it, decide of the event does.
+ * @property {AbortSignal} [signal] Cancels the prompt.
  */
 /** An error of the bridge, or of the connection to it. */
 export declare class BridgeError extends Error {
@@ -291,6 +327,12 @@ export declare class Bridge extends EventTarget {
      * @param {string} method @param {JSONObject} [params] @param {RequestOptions} [options] @returns {Promise<any>}
      */
     request(method: string, params?: JSONObject, { signal, onProgress }?: RequestOptions): Promise<any>;
+    /**
+     * Prompts the bridge's model, and yields what happens until the last event, "done". An "error" is thrown. To
+     * break off cancels the prompt. A lost connection is made anew, and the prompt goes on meanwhile.
+     * @param {string} text @param {ChatOptions} [options] @returns {AsyncGenerator<ChatEvent, void, void>}
+     */
+    chat(text: string, { conversation, model, onAsk, signal }?: ChatOptions): AsyncGenerator<ChatEvent, void, void>;
     /**
      * Lends a tool of the page to the bridge, as document.modelContext.registerTool registers one with the
      * browser: the promise rejects when the tool cannot be had, and an abort of the signal takes it back.

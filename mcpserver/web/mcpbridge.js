@@ -70,6 +70,15 @@ const mostRounds = 100;
  * @property {boolean} [polyfill] Whether document.modelContext is defined where the browser has none; default: true.
  * @property {AbortSignal} [signal] Ends the connection.
  * @property {typeof WebSocket} [WebSocket] In place of the global one.
+ *
+ * @typedef {{verdict: "allow" | "deny" | "edit", reason?: string, arguments?: JSONObject}} Decision
+ * @typedef {{type: string, seq?: number} & JSONObject} ChatEvent What docs/browser.md lists; "ask" also has decide(Decision).
+ *
+ * @typedef {object} ChatOptions
+ * @property {string} [conversation] The id of one to continue, or "new"; default: that of the last prompt of this Bridge.
+ * @property {string} [model] PROVIDER/MODEL
+ * @property {(call: ChatEvent) => Decision | Decision["verdict"] | Promise<Decision | Decision["verdict"]>} [onAsk] Decides about a call; without it, decide of the event does.
+ * @property {AbortSignal} [signal] Cancels the prompt.
  */
 
 /** An error of the bridge, or of the connection to it. */
@@ -144,7 +153,8 @@ export class Bridge extends EventTarget {
   #away = false; // for longer than patience
   #lending = false; // the tools are being sent
   #lendAgain = false;
-  #tab = Array.from(crypto.getRandomValues(new Uint32Array(4)), (n) => n.toString(36)).join("-"); // of this page as long as it is loaded
+  #tab = randomId(); // of this page as long as it is loaded
+  /** @type {string | undefined} */ #conversation; // of the last prompt
   /** @type {any} */ #timer;
   /** @type {any} */ #patience;
   /** @type {(() => void)[]} */ #atEnd = [];
@@ -262,11 +272,10 @@ export class Bridge extends EventTarget {
     this.#wait();
   }
 
-  /** Waits for the next attempt: each time twice as long, and not as long as others that were lost with it. */
+  /** Waits for the next attempt. */
   #wait() {
-    const most = Math.min(longestWait, firstWait * 2 ** this.#attempts++);
     this.#setState("waiting");
-    this.#timer = setTimeout(() => this.#reconnect(), most * (0.5 + Math.random() / 2));
+    this.#timer = setTimeout(() => this.#reconnect(), waitTime(this.#attempts++));
   }
 
   async #reconnect() {
@@ -545,6 +554,88 @@ export class Bridge extends EventTarget {
 
   // Tools of the page
 
+  // Conversations
+
+  /**
+   * Prompts the bridge's model, and yields what happens until the last event, "done". An "error" is thrown. To
+   * break off cancels the prompt. A lost connection is made anew, and the prompt goes on meanwhile.
+   * @param {string} text @param {ChatOptions} [options] @returns {AsyncGenerator<ChatEvent, void, void>}
+   */
+  async *chat(text, { conversation = this.#conversation, model, onAsk, signal } = {}) {
+    signal?.throwIfAborted();
+    if (this.state === "closed") throw closedError();
+    if (conversation === "new") conversation = undefined;
+    const prompt = { type: "prompt", id: randomId(), text };
+    const /** @type {Map<string, JSONObject>} */ decisions = new Map(); // that the bridge may not have
+    let /** @type {WebSocket | undefined} */ socket, after = 0, sent = false, over = false, lost = 0, attempts = 0;
+    const send = (/** @type {JSONObject} */ m) => { if (socket?.readyState === 1) socket.send(JSON.stringify(m)); };
+    const cancel = () => send({ type: "cancel" });
+    const close = () => socket?.close(1000);
+    signal?.addEventListener("abort", cancel);
+    this.#atEnd.push(close);
+    try {
+      for (; ; attempts++) {
+        if (attempts > 0) await new Promise((resolve) => setTimeout(resolve, waitTime(attempts - 1)));
+        if (/** @type {string} */ (this.state) === "closed") throw closedError();
+        try {
+          const { url, protocols } = await address(this.#options, "chat", "mcpbridge.chat");
+          socket = new (this.#options.WebSocket ?? globalThis.WebSocket)(url, protocols);
+          await opened(socket);
+        } catch (error) {
+          if (!sent || Date.now() - lost > patience) throw sent ? unknownPrompt() : error;
+          continue;
+        }
+        send({ type: "open", conversation, after, model });
+        for await (const m of messages(socket)) {
+          if (m.seq !== undefined) after = m.seq;
+          switch (m.type) {
+            case "opened":
+              if (sent && m.messages && !m.busy) throw unknownPrompt(); // the bridge has forgotten it
+              conversation = this.#conversation = m.conversation;
+              after = m.after;
+              if (!sent || !m.messages) send(prompt); // the same one is not carried out twice
+              sent = true;
+              attempts = 0;
+              for (const decision of decisions.values()) send(decision);
+              if (signal?.aborted) cancel();
+              break;
+            case "ask": {
+              m.decide = (/** @type {Decision} */ decision) => {
+                const message = { type: "decide", call: m.id, ...decision };
+                decisions.set(m.id, message);
+                send(message);
+              };
+              if (onAsk) Promise.resolve(m).then(onAsk).then((d) => m.decide(typeof d === "string" ? { verdict: d } : d), (e) => m.decide({ verdict: "deny", reason: String(e?.message ?? e) }));
+              break;
+            }
+            case "approval":
+              decisions.delete(m.id);
+              break;
+            case "refused":
+              if (m.request === "decide") continue; // another page of the conversation has decided
+              throw new BridgeError(m.message, m.code);
+            case "error":
+              over = true;
+              signal?.throwIfAborted();
+              throw new BridgeError(m.message, m.code);
+            case "done":
+              over = true;
+          }
+          yield m;
+          if (over) return;
+        }
+        if (lost === 0 || attempts === 0) lost = Date.now();
+      }
+    } finally {
+      if (!over) cancel();
+      close();
+      signal?.removeEventListener("abort", cancel);
+      this.#atEnd.splice(this.#atEnd.indexOf(close), 1);
+    }
+  }
+
+  // Tools of the page
+
   /**
    * Lends a tool of the page to the bridge, as document.modelContext.registerTool registers one with the
    * browser: the promise rejects when the tool cannot be had, and an abort of the signal takes it back.
@@ -721,13 +812,16 @@ export class Bridge extends EventTarget {
 
 // Addresses
 
-/** Returns where to connect, and with which subprotocols. @param {ConnectOptions} options */
-async function address({ url, token, ticket }) {
+/**
+ * Returns where to connect, and with which subprotocols.
+ * @param {ConnectOptions} options @param {string} [endpoint] @param {string} [protocol]
+ */
+async function address({ url, token, ticket }, endpoint = "ws", protocol = "mcp") {
   const to = new URL(url ?? "ws", import.meta.url);
   if (!/^(http|ws)s?:$/.test(to.protocol)) throw new TypeError("connect: give the bridge's URL as the option url, such as http://127.0.0.1:7332/ws");
   if (!/\/ws(\/p\/[^/]+)?$/.test(to.pathname)) to.pathname = `${to.pathname.replace(/\/$/, "")}/ws`;
   to.protocol = to.protocol.replace("http", "ws");
-  const protocols = ["mcp"];
+  const protocols = [protocol];
   const secret = typeof token === "function" ? await token() : token;
   let pass = typeof ticket === "function" ? await ticket() : ticket;
   if (secret && !pass) {
@@ -735,6 +829,7 @@ async function address({ url, token, ticket }) {
     else pass = await newTicket(to, secret); // it has characters that a subprotocol cannot have
   }
   if (pass) to.searchParams.set("ticket", pass);
+  to.pathname = to.pathname.replace(/\/ws(\/p\/[^/]+)?$/, `/${endpoint}$1`);
   return { url: to.href, protocols };
 }
 
@@ -770,7 +865,31 @@ function opened(socket) {
   });
 }
 
+/** Yields the messages of a socket until it ends. @param {WebSocket} socket @returns {AsyncGenerator<any, void, void>} */
+async function* messages(socket) {
+  const /** @type {any[]} */ queue = [];
+  let wake = () => {}, ended = false;
+  socket.onmessage = (event) => { queue.push(JSON.parse(event.data)); wake(); };
+  socket.onclose = () => { ended = true; wake(); };
+  for (;;) {
+    while (queue.length > 0) yield queue.shift();
+    if (ended) return;
+    await new Promise((/** @type {(v?: any) => void} */ resolve) => { wake = resolve; });
+  }
+}
+
+/**
+ * Returns how long to wait before another attempt to connect, in ms: each time twice as long, and not as long as
+ * others that were lost with it.
+ * @param {number} attempt The first one is 0.
+ */
+function waitTime(attempt) { return Math.min(longestWait, firstWait * 2 ** attempt) * (0.5 + Math.random() / 2); }
+
+function randomId() { return Array.from(crypto.getRandomValues(new Uint32Array(4)), (n) => n.toString(36)).join("-"); }
+
 // Errors
+
+function unknownPrompt() { return new BridgeError("the connection was lost during the prompt: what came of it is in the conversation, if the bridge has kept it", "unavailable", { outcomeUnknown: true }); }
 
 function closedError() { return new BridgeError("the connection is closed", "unavailable"); }
 

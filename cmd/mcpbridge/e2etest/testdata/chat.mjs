@@ -1,0 +1,38 @@
+// Prompts a model whose tool cuts the connections: node chat.mjs URL
+import assert from "node:assert/strict";
+import { connect, BridgeError } from "./mcpbridge.mjs";
+
+const bridge = await connect({ url: process.argv[2] });
+
+// A call that is asked about; the connection is lost while it runs.
+const events = [];
+for await (const event of bridge.chat("Write 1.", { onAsk: (call) => (call.name === "write" ? { verdict: "edit", arguments: { n: 2 } } : "deny") })) events.push(event);
+const kinds = events.map((e) => e.type).filter((kind) => kind !== "usage");
+assert.deepEqual(kinds.filter((kind) => kind !== "opened"), ["prompt", "turn_start", "tool_call", "ask", "approval", "tool_start", "tool_result", "turn_start", "text_delta", "done"]);
+assert.ok(kinds.filter((kind) => kind === "opened").length > 1, "the connection was not cut");
+assert.equal(events.find((e) => e.type === "tool_result").text, "wrote 2");
+const numbers = events.map((e) => e.seq).filter((n) => n !== undefined);
+assert.deepEqual(numbers, numbers.map((_, i) => numbers[0] + i));
+assert.equal(events.at(-1).text, "Done.");
+
+// The next prompt continues the conversation; without onAsk the event decides.
+let before;
+for await (const event of bridge.chat("Again.")) {
+  if (event.type === "opened") before ??= event.messages;
+  if (event.type === "ask") event.decide({ verdict: "deny", reason: "no more" });
+  if (event.type === "done") assert.equal(event.text, "As you like.");
+}
+assert.equal(before.length, 4);
+assert.equal(before[0].text, "Write 1.");
+
+// To break off cancels the prompt, and so does a signal.
+for await (const event of bridge.chat("Wait.", { conversation: "new", onAsk: () => "allow" })) if (event.type === "tool_start") break;
+const stop = new AbortController();
+const reason = new Error("enough");
+await assert.rejects(async () => {
+  for await (const event of bridge.chat("Wait.", { conversation: "new", onAsk: () => "allow", signal: stop.signal })) if (event.type === "tool_start") stop.abort(reason);
+}, reason);
+
+await assert.rejects(bridge.chat("Hello.", { conversation: "new", model: "no/such" }).next().then(() => {}), (e) => e instanceof BridgeError && e.code === "not_found");
+bridge.close();
+await assert.rejects(bridge.chat("Hello.").next(), { code: "unavailable" });
