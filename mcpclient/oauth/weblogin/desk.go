@@ -143,12 +143,15 @@ func (d *Desk) take(of Account, code string) (*login, error) {
 // newCode returns a code: 40 random bits, which are easy to read.
 func newCode() string { return rand.Text()[:8] }
 
-// find returns a login under way by its id.
+// find returns a login that no browser has begun; nil if there is none with the id.
 func (d *Desk) find(id string) *login {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.sweep()
-	return d.logins[id]
+	if l := d.logins[id]; l != nil && l.cookie == "" {
+		return l
+	}
+	return nil
 }
 
 // leave begins the visit of the authorization server, for the first browser that leaves the page of a login.

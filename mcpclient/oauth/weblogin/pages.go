@@ -37,7 +37,7 @@ func (d *Desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serveLink says what a link is for. It changes nothing, as programs open links, too.
 func (d *Desk) serveLink(w http.ResponseWriter, r *http.Request) {
 	l := d.find(r.URL.Query().Get("id"))
-	if l == nil || l.cookie != "" {
+	if l == nil {
 		refuse(w, http.StatusNotFound, sentence(errGone))
 		return
 	}
