@@ -213,8 +213,11 @@ func (t *Tool) newItem(annotations json.RawMessage) (Item, error) {
 		raw = wire.SetMember(raw, "annotations", annotations)
 	}
 	it, err := NewItem(Tools, raw)
-	if err != nil || it.Key != t.Name {
+	if it.Key != t.Name {
 		return Item{}, t.fault("its definition has another name: %.80s", raw)
+	}
+	if err != nil {
+		return Item{}, t.fault("its definition: %w", err)
 	}
 	if t.Client {
 		it.Function = t.Name
