@@ -176,6 +176,10 @@ type Caller struct {
 	// Claims are what the authentication of the caller says of it, a raw JSON object; nil means nothing.
 	Claims []byte
 
+	// Token returns the bearer token with which the caller's latest request was let in, for a source
+	// that passes it on; nil means that it has none, or that no source does.
+	Token func() string
+
 	// Profiles are the only ones that the caller may have, whomever they are for; nil means those that
 	// are for it.
 	Profiles []string

@@ -3,7 +3,9 @@ package mcpclient
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -70,7 +72,7 @@ func (c *Client) Open(_ context.Context, caller *bridge.Caller) (bridge.Session,
 		l = old // made when it was not known
 	}
 	if l == nil {
-		l = newLink(c, key, caller.Principal)
+		l = newLink(c, key, caller)
 		l.vendor, l.via = key.own && caller.Only && !caller.Modern, caller.Info
 		if key.owner != "" {
 			l.principal = caller.Principal.Name
@@ -217,6 +219,9 @@ func (c *Client) key(caller *bridge.Caller, known bool) linkKey {
 	principal, info := "principal "+caller.Principal.Name, string(c.cfg.ClientInfo)
 	if caller.Profile != "" {
 		principal = "profile " + caller.Profile + " " + principal
+	}
+	if c.cfg.PerToken && caller.Token != nil {
+		principal = fmt.Sprintf("token %x %s", sha256.Sum256([]byte(caller.Token())), principal)
 	}
 	switch {
 	case c.cfg.Sharing == Session, c.cfg.Sharing == Leased && offers != nothing:

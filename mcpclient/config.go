@@ -86,9 +86,12 @@ type Config struct {
 		Ask(ctx context.Context, caller bridge.Principal, cause error, show func(address string) error) error
 	}
 
-	// Own sets Auth in a copy of the Config, for the links of a principal: each has credentials of its
-	// own then, and no link has callers of two. nil means that all have the same.
-	Own func(cfg *Config, principal bridge.Principal)
+	// Own sets Auth in a copy of the Config, for the links of the principal that a caller has: each has
+	// credentials of its own then, and no link has callers of two. nil means that all have the same.
+	Own func(cfg *Config, caller *bridge.Caller)
+
+	// PerToken gives callers with different tokens (bridge.Caller.Token) different links, too.
+	PerToken bool
 
 	Era Era // "" means auto-detected
 
@@ -169,13 +172,13 @@ func (cfg *Config) hold() {
 	cfg.Log = slog.New(hidingLog{cfg.Log.Handler(), cfg.hideAll})
 }
 
-// of returns the config for the links of a principal.
-func (cfg *Config) of(principal bridge.Principal) *Config {
+// of returns the config for the links of a caller.
+func (cfg *Config) of(caller *bridge.Caller) *Config {
 	if cfg.Own == nil {
 		return cfg
 	}
 	own := *cfg
-	cfg.Own(&own, principal)
+	cfg.Own(&own, caller)
 	own.hold()
 	own.throttle = &bridge.Throttle{To: own.Log, Burst: cfg.throttle.Burst, Every: cfg.throttle.Every}
 	return &own

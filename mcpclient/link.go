@@ -83,9 +83,9 @@ type link struct {
 	changed   chan struct{} // closed, and replaced, when the state changes
 }
 
-func newLink(c *Client, key linkKey, principal bridge.Principal) *link {
+func newLink(c *Client, key linkKey, caller *bridge.Caller) *link {
 	l := &link{
-		client: c, cfg: c.cfg.of(principal), key: key, born: time.Now(), demand: make(chan struct{}, 1), hurry: make(chan struct{}, 1), since: time.Now(), sessions: map[*session]struct{}{},
+		client: c, cfg: c.cfg.of(caller), key: key, born: time.Now(), demand: make(chan struct{}, 1), hurry: make(chan struct{}, 1), since: time.Now(), sessions: map[*session]struct{}{},
 		watched: map[string]*watch{}, creators: map[string]creator{}, taskOrder: map[string][]string{}, state: Connecting, changed: make(chan struct{}),
 	}
 	l.ctx, l.cancel = context.WithCancel(c.base)

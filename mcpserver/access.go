@@ -103,7 +103,11 @@ func (s *Server) identify(r *http.Request, token string) (sender identity, until
 	id, err := o.auth.Authenticate(r.Context(), &presented)
 	switch {
 	case id != nil:
-		return s.identity(id, r), id.Expires, nil
+		sender = s.identity(id, r)
+		if o.PassTokens {
+			sender.token = token
+		}
+		return sender, id.Expires, nil
 	case err != nil:
 		refused = refusalOf(err)
 	case token != "":
@@ -255,6 +259,13 @@ type identity struct {
 	profiles   string // the only ones that it may have, each followed by a comma; "" means any that is for it
 	hidden     string // a JSON object of values by their lower-case names; "" means no values
 	profile    string // that it asks for, by the URL; "" means none
+	token      string // only with Options.PassTokens: the bearer token; "" without one
+}
+
+// anyToken returns the identity whatever its token: that is refreshed meanwhile.
+func (id identity) anyToken() identity {
+	id.token = ""
+	return id
 }
 
 // caller returns what a source is told of the sender.
@@ -262,6 +273,9 @@ func (id identity) caller() bridge.Caller {
 	c := bridge.Caller{Principal: id.principal, HiddenValue: id.value, Profile: id.profile, Operator: id.principal.Name == auth.OperatorName}
 	if id.claims != "" {
 		c.Claims = []byte(id.claims)
+	}
+	if id.token != "" {
+		c.Token = func() string { return id.token }
 	}
 	if id.profiles != "" {
 		c.Profiles = strings.Split(strings.TrimSuffix(id.profiles, ","), ",")
@@ -290,7 +304,7 @@ func (id identity) value(name string) ([]byte, bool) {
 // repeat them.
 func (id identity) continues(begun identity) bool {
 	same := begun
-	same.hidden = id.hidden
+	same.hidden, same.token = id.hidden, id.token
 	if id != same {
 		return false
 	}

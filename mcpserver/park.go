@@ -204,7 +204,7 @@ func (p *parking) unpark(state string, sender identity, req *bridge.Request) *pa
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c := p.calls[state]
-	if c == nil || c.view.key.sender != sender || c.digest != own {
+	if c == nil || c.view.key.sender.anyToken() != sender.anyToken() || c.digest != own {
 		return nil
 	}
 	p.remove(state, c)

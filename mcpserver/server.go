@@ -187,6 +187,9 @@ type Options struct {
 	// its token in a subprotocol, or a ticket, as at /ws.
 	Protected map[string]http.Handler
 
+	// PassTokens tells the source the bearer tokens of callers (bridge.Caller.Token).
+	PassTokens bool
+
 	// Logins answers /login and what is below it: browsers come there by links, without credentials, so
 	// that Access only checks the Host. nil means that there are none.
 	Logins http.Handler

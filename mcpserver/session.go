@@ -22,10 +22,11 @@ type session struct {
 	server    *Server
 	id        string
 	sender    identity
-	account   *account    // of the sender's principal
-	back      bridge.Back // delivers what belongs to no request
-	questions questions   // to the client
-	views     viewPool    // of the modern era, on a connection that carries both ways
+	token     atomic.Pointer[string] // of its latest request, as identity.token
+	account   *account               // of the sender's principal
+	back      bridge.Back            // delivers what belongs to no request
+	questions questions              // to the client
+	views     viewPool               // of the modern era, on a connection that carries both ways
 
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
@@ -54,6 +55,7 @@ func (s *Server) newSession(sender identity) *session {
 	created.ctx, created.cancel = context.WithCancelCause(s.ctx)
 	created.views.server, created.views.ctx = s, created.ctx
 	created.questions.waiting = map[int64]chan bridge.Reply{}
+	created.token.Store(&sender.token)
 	created.touch()
 	return created
 }
@@ -282,6 +284,9 @@ func (s *session) initialize(ctx context.Context, m *wire.Message) bridge.Reply 
 		}
 	}()
 	caller := s.sender.caller()
+	if caller.Token != nil {
+		caller.Token = func() string { return *s.token.Load() }
+	}
 	caller.ID, caller.Notify, caller.Ask = s.id, s.back.Notify, s.back.Ask
 	caller.Info, caller.Capabilities = bytes.Clone(info), bytes.Clone(capabilities)
 	source, failure := s.server.open(ctx, &caller)

@@ -95,6 +95,7 @@ func (r *registry) find(id string, sender identity) *session {
 	if found == nil || !sender.continues(found.sender) { // knowing an id proves nothing
 		return nil
 	}
+	found.token.Store(&sender.token)
 	return found
 }
 

@@ -319,7 +319,7 @@ func (p *viewPool) do(ctx context.Context, v *view, req *bridge.Request) bridge.
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if ok && !p.closed {
-		p.addTask(v, taskKey{v.key.sender, id})
+		p.addTask(v, taskKey{v.key.sender.anyToken(), id})
 	}
 	return reply
 }
@@ -349,7 +349,7 @@ func (p *viewPool) doTask(ctx context.Context, v *view, m *wire.Message) bridge.
 		return bridge.Failed(invalid("%s: params.taskId is missing or not a string", m.Method))
 	}
 	p.mu.Lock()
-	if creator := p.tasks[taskKey{v.key.sender, id}]; creator != nil {
+	if creator := p.tasks[taskKey{v.key.sender.anyToken(), id}]; creator != nil {
 		v = creator
 	}
 	v.users++

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -147,6 +148,8 @@ func (l *live) serverOptions(cfg *config.Config) mcpserver.Options {
 		MessageBytes: limits.MessageBytes, BatchMessages: limits.BatchMessages, CallsPerSession: limits.CallsPerSession, QueueBytes: limits.QueueBytes,
 		Sessions: limits.Sessions, SessionIdle: limits.SessionIdle, ResumeBytes: limits.ResumeBytes,
 		Log: l.log,
+
+		PassTokens: slices.ContainsFunc(cfg.Servers, func(s config.Server) bool { return s.Forward }),
 
 		Protected: map[string]http.Handler{"/v1/": models, "/v1/p/{profile}/": models, "/chat": l.chat, "/chat/p/{profile}": l.chat, webconsole.Path: l.console.handler()},
 		Public:    publicFiles(),

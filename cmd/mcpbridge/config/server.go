@@ -3,6 +3,8 @@ package config
 import (
 	"errors"
 	"maps"
+	"net"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -56,6 +58,8 @@ type Server struct {
 	Context  []string // hidden arguments of its tools, which Config.Context fills in
 	Validate bool     // arguments are checked against the tools' schemas before a call
 
+	Forward bool // it gets the token with which a caller has come
+
 	Untrusted bool // "trust" is false: the annotations of its tools decide nothing
 	Pin       bool // its tools and prompts stay as they were first seen, until a person accepts others
 
@@ -95,6 +99,7 @@ func (s *Server) keys(envFile *string) keySet {
 		"headers":   {take: into(&s.Headers, readHeaders), only: "url"},
 		"oauth":     {take: into(&s.OAuth, readOAuth), only: "url"},
 
+		"forward":     {take: into(&s.Forward, readBool), only: "url"},
 		"credentials": {take: into(&s.PerIdentity, readCredentials), only: "url"},
 
 		"type":          {take: into(&s.Transport, oneOf(transports))},
@@ -139,6 +144,23 @@ func (s *Server) keys(envFile *string) keySet {
 		"scopes":           {note: noOAuth},
 		"inputs":           {note: noInputs},
 		"description":      {}, "icon": {}, "gallery": {}, "version": {}, "dev": {}, "name": {}, "iconPath": {}, "source": {}, "tags": {},
+	}
+}
+
+// checkForward checks a server that gets the tokens of callers, and warns of it.
+func (d *decoder) checkForward(n node, s *Server) {
+	header := slices.ContainsFunc(slices.Collect(maps.Keys(s.Headers)), func(name string) bool { return strings.EqualFold(name, "Authorization") })
+	u, err := url.Parse(s.URL)
+	switch {
+	case err != nil || s.URL == "": // which is told elsewhere, or a variable is missing
+	case s.PerIdentity || header || u.User != nil || hasAny("oauth", "auth")(membersIn(n)):
+		d.errorf(n.key(), `"forward" is true: it cannot have credentials of another kind as well (an Authorization header, a user in its url, "oauth" or "credentials")`)
+	case u.Scheme != "https" && u.Scheme != "wss" && u.Hostname() != "localhost" && !net.ParseIP(u.Hostname()).IsLoopback():
+		d.errorf(n.key(), `"forward" is true: the tokens of callers would be sent unencrypted; it needs a "url" that begins with https:// or wss://`)
+	case s.Sharing == "shared" || s.Sharing == "identity":
+		d.errorf(n.key(), `"forward" is true: "sharing" can only be "session", as no two callers share a connection`)
+	default:
+		d.warnf(n.key(), `"forward" is true: this server gets the tokens of callers, and can do with them what they can here`)
 	}
 }
 
@@ -293,6 +315,9 @@ func (d *decoder) checkServer(n node, s *Server, reach string) {
 		d.errorf(n.key(), `has type %q, but a server with "command" has type "stdio"`, s.Transport)
 	case reach == "url" && (s.Transport == "stdio" || (s.Transport == "ws") != strings.HasPrefix(strings.ToLower(scheme), "ws")):
 		d.errorf(n.key(), `has type %q, which does not fit its "url": http and sse need http(s)://, ws needs ws(s)://`, s.Transport)
+	}
+	if s.Forward {
+		d.checkForward(n, s)
 	}
 	switch {
 	case s.PerIdentity && s.Sharing == "shared":

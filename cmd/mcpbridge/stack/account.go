@@ -60,8 +60,8 @@ func (a *accounts) of(principal bridge.Principal) (*oauth.Client, error) {
 }
 
 // own is mcpclient.Config.Own.
-func (a *accounts) own(cfg *mcpclient.Config, principal bridge.Principal) {
-	if c, err := a.of(principal); err == nil { // else it would be the operator's that has none
+func (a *accounts) own(cfg *mcpclient.Config, caller *bridge.Caller) {
+	if c, err := a.of(caller.Principal); err == nil { // else it would be the operator's that has none
 		cfg.Auth = c
 	}
 }

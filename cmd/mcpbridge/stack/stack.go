@@ -266,6 +266,10 @@ func (s *Stack) definition(server config.Server, opts *Options, info []byte) def
 	if server.Command == "" {
 		c.Roots = s.roots.pool
 		d := definition{Config: c, identity: identity + s.roots.digest}
+		if server.Forward {
+			d.Own, d.PerToken = forward, true
+			return d
+		}
 		switch login := s.login(&server, opts.Credentials); {
 		case login != nil:
 			d.Auth, d.identity = login, fmt.Sprintf("%s %#v", d.identity, server.OAuth)

@@ -1,0 +1,130 @@
+package stack_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
+	"github.com/mcpbridge/mcpbridge/mcpserver"
+	"github.com/mcpbridge/mcpbridge/mcpserver/auth"
+)
+
+// numbered accepts the tokens NAME:NUMBER, all of which stand for the principal NAME.
+type numbered struct{ auth.Authenticator }
+
+func (numbered) Authenticate(_ context.Context, c *auth.Credentials) (*auth.Identity, error) {
+	name, _, ok := strings.Cut(c.Token, ":")
+	if !ok {
+		return nil, nil
+	}
+	return &auth.Identity{Principal: bridge.Principal{Name: name}, Credential: name}, nil
+}
+
+func (numbered) Admits(string) bool { return true }
+func (numbered) Several() bool      { return true }
+
+// showsHeader is an MCP server whose tool says with which Authorization it was called.
+func showsHeader(w http.ResponseWriter, r *http.Request) {
+	var req struct {
+		ID     json.RawMessage
+		Method string
+	}
+	json.NewDecoder(r.Body).Decode(&req)
+	result := map[string]string{
+		"initialize": `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}`,
+		"tools/list": `{"tools":[{"name":"show","inputSchema":{"type":"object"}}]}`,
+		"tools/call": fmt.Sprintf(`{"content":[{"type":"text","text":"<%s>"}]}`, r.Header.Get("Authorization")),
+	}[req.Method]
+	w.Header().Set("Content-Type", "application/json")
+	switch {
+	case r.Method != http.MethodPost:
+		w.WriteHeader(http.StatusMethodNotAllowed)
+	case req.ID == nil:
+		w.WriteHeader(http.StatusAccepted)
+	case result == "":
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"method not found"}}`, req.ID)
+	default:
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, req.ID, result)
+	}
+}
+
+// postAs posts a message with a token, and returns the answer.
+func postAs(t *testing.T, url, token, session, method, params string) (body, newSession string) {
+	t.Helper()
+	message := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, method, params)
+	header := map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Authorization": "Bearer " + token}
+	if session == "modern" {
+		message = strings.Replace(message, `"params":{`, `"params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
+			`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}},`, 1)
+		header["Mcp-Protocol-Version"], header["Mcp-Method"], header["Mcp-Name"] = "2026-07-28", method, "with__show"
+		if strings.Contains(params, "without__") {
+			header["Mcp-Name"] = "without__show"
+		}
+	} else if session != "" {
+		header["Mcp-Session-Id"] = session
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/mcp", strings.NewReader(message))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range header {
+		req.Header.Set(name, value)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(resp.Body)
+	return string(text), resp.Header.Get("Mcp-Session-Id")
+}
+
+// TestForward: the token of a request goes to the server that is to get it, and to no other one, in sessions
+// of the legacy era and without them, also when it is refreshed.
+func TestForward(t *testing.T) {
+	for _, forwards := range []bool{true, false} {
+		t.Run(fmt.Sprint(forwards), func(t *testing.T) {
+			upstream := httptest.NewServer(http.HandlerFunc(showsHeader))
+			defer upstream.Close()
+			s, err := stack.New(&config.Config{Servers: []config.Server{
+				{Name: "with", URL: upstream.URL + "/a", Forward: forwards}, {Name: "without", URL: upstream.URL + "/b"},
+			}}, stack.Options{Credentials: &memory{all: map[string][]byte{}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			front := mcpserver.New(s, mcpserver.Options{Access: mcpserver.Access{Auth: auth.Any{numbered{}}}, PassTokens: true})
+			defer front.Close()
+			web := httptest.NewServer(front.Handler())
+			defer web.Close()
+			sessions := map[string]string{}
+			for number := range 3 {
+				for _, name := range []string{"ann", "bob"} {
+					token := fmt.Sprintf("%s:%d", name, number)
+					if sessions[name] == "" {
+						_, sessions[name] = postAs(t, web.URL, token, "", "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`)
+					}
+					for _, session := range []string{sessions[name], "modern"} {
+						want := `<>`
+						if forwards {
+							want = "<Bearer " + token + ">"
+						}
+						for tool, want := range map[string]string{"with__show": want, "without__show": "<>"} {
+							if got, _ := postAs(t, web.URL, token, session, "tools/call", `{"name":"`+tool+`","arguments":{}}`); !strings.Contains(got, want) {
+								t.Errorf("%s of %s in session %.8s: %s, want %s", tool, token, session, got, want)
+							}
+						}
+					}
+				}
+			}
+		})
+	}
+}
