@@ -1,12 +1,14 @@
 package web_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,7 +31,7 @@ func newHost(t *testing.T, source bridge.Source, opts mcpserver.Options) *httpte
 	return h
 }
 
-// nodeCommand is the command that runs a script of testdata in Node.
+// nodeCommand is the command that runs a script in Node: one of testdata, or an absolute path.
 func nodeCommand(t *testing.T, script string, args ...string) *exec.Cmd {
 	t.Helper()
 	path, err := exec.LookPath("node")
@@ -37,7 +39,10 @@ func nodeCommand(t *testing.T, script string, args ...string) *exec.Cmd {
 		t.Skip("Node is not installed")
 	}
 	dir := t.TempDir() // where the module has a name by which Node takes it for one
-	for from, to := range map[string]string{"mcpbridge.js": "mcpbridge.mjs", "testdata/" + script: script} {
+	if !filepath.IsAbs(script) {
+		script = filepath.Join("testdata", script)
+	}
+	for from, to := range map[string]string{"mcpbridge.js": "mcpbridge.mjs", script: filepath.Base(script)} {
 		text, err := os.ReadFile(from)
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, to), text, 0o600)
@@ -46,17 +51,20 @@ func nodeCommand(t *testing.T, script string, args ...string) *exec.Cmd {
 			t.Fatal(err)
 		}
 	}
-	return exec.Command(path, append([]string{"--experimental-websocket", "--no-warnings", filepath.Join(dir, script)}, args...)...)
+	return exec.Command(path, append([]string{"--experimental-websocket", "--no-warnings", filepath.Join(dir, filepath.Base(script))}, args...)...)
 }
 
-// node runs a script of testdata, which ends well if all is as it expects.
+// node runs a script, which ends well if all is as it expects.
 func node(t *testing.T, script string, args ...string) {
 	t.Helper()
 	cmd := nodeCommand(t, script, args...)
 	stuck := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
 	defer stuck.Stop()
-	if out, err := cmd.CombinedOutput(); err != nil {
+	out, err := cmd.CombinedOutput()
+	if err != nil {
 		t.Errorf("%s: %v\n%s", script, err, out)
+	} else if len(out) > 0 {
+		t.Logf("%s", out)
 	}
 }
 
@@ -128,4 +136,32 @@ func TestLaw(t *testing.T) {
 	sourcetest.Run(t, func(*testing.T) bridge.Source {
 		return web.NewLending().Wrap(sourcetest.NewFake(), bridge.OverlayOptions{})
 	})
+}
+
+// The examples of docs/browser.md run as they are, but for the address of the bridge.
+func TestExamples(t *testing.T) {
+	page, err := os.ReadFile("../../docs/browser.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fake, lending := sourcetest.NewFake(), web.NewLending()
+	fake.Add(`{"name":"orders","inputSchema":{"type":"object"}}`)
+	h := newHost(t, lending.Wrap(fake, bridge.OverlayOptions{}), mcpserver.Options{Lend: lending.Join})
+	examples := strings.Split(string(page), "```js\n")[1:]
+	if len(examples) < 2 {
+		t.Fatalf("docs/browser.md has %d examples", len(examples))
+	}
+	for i, example := range examples {
+		code, _, _ := strings.Cut(example, "```")
+		code = strings.ReplaceAll(code, "http://127.0.0.1:7332/mcpbridge.js", "./mcpbridge.mjs")
+		code = strings.ReplaceAll(code, "connect()", fmt.Sprintf("connect({ url: %q })", h.URL)) + "bridge.close();\n"
+		script := filepath.Join(t.TempDir(), fmt.Sprintf("example%d.mjs", i+1))
+		if err := os.WriteFile(script, []byte(code), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		node(t, script)
+	}
+	if n := fake.Calls("orders"); n != 1 {
+		t.Errorf("orders was called %d times", n)
+	}
 }

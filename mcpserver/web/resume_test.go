@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"sync"
 	"testing"
 
@@ -68,4 +69,19 @@ func TestResume(t *testing.T) {
 			lending.CheckLeftover(t)
 		})
 	}
+}
+
+// Each call of a tool that many pages lend is answered once, while these come and go.
+func TestStorm(t *testing.T) {
+	pages, calls := "20", "1000"
+	if os.Getenv("MCPBRIDGE_LONG") != "" {
+		pages, calls = "100", "10000"
+	}
+	lending := web.NewLending()
+	s := mcpserver.New(lending.Wrap(sourcetest.NewFake(), bridge.OverlayOptions{}), mcpserver.Options{Lend: lending.Join})
+	h := httptest.NewServer(s.Handler())
+	t.Cleanup(h.Close)
+	node(t, "storm.mjs", h.URL, pages, calls)
+	s.Close()
+	lending.CheckLeftover(t)
 }
