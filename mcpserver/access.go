@@ -43,7 +43,7 @@ type refusal struct {
 
 // write answers the request with the refusal and logs it.
 func (f *refusal) write(w http.ResponseWriter, r *http.Request, s *Server) {
-	s.log.Log(slog.LevelInfo, "refused", "path", r.URL.Path, "from", s.opts().Access.from(r), "status", f.status, "reason", f.reason, "refused_so_far", s.refused.Add(1))
+	s.log.Log(slog.LevelInfo, "refused", "path", r.URL.Path, "address", s.opts().Access.from(r), "status", f.status, "reason", f.reason, "refused_so_far", s.refused.Add(1))
 	if f.wrong {
 		s.guesses.wait(r, s.opts().Access.from(r), s.ctx.Done())
 	}

@@ -96,7 +96,7 @@ func (l connectionLog) Write(line []byte) (int, error) {
 	text := strings.TrimSpace(string(line))
 	from, reason, _ := strings.Cut(strings.TrimPrefix(text, "http: TLS handshake error from "), ": ")
 	if strings.HasPrefix(reason, "tls: failed to verify certificate") {
-		l.server.log.Log(slog.LevelInfo, "refused", "from", hostname(from), "reason", reason, "refused_so_far", l.server.refused.Add(1))
+		l.server.log.Log(slog.LevelInfo, "refused", "address", hostname(from), "reason", reason, "refused_so_far", l.server.refused.Add(1))
 	} else {
 		l.server.opts().Log.Debug(text)
 	}

@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"reflect"
 	"testing"
@@ -82,5 +83,31 @@ func TestWellKnown(t *testing.T) {
 		if got := wellKnown(u, "x").String(); got != want {
 			t.Errorf("%s: %s, want %s", address, got, want)
 		}
+	}
+}
+
+// A redirect takes nothing that is secret along, leads only to where requests may go, and not on for ever.
+func TestRedirects(t *testing.T) {
+	stolen := 0
+	attacker := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { stolen++ }))
+	defer attacker.Close()
+	away := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		to := map[string]string{"/loop": "/loop", "/file": "file:///etc/passwd", "/plain": "http://id.example/"}[r.URL.Path]
+		if to == "" {
+			to = attacker.URL
+		}
+		http.Redirect(w, r, to, http.StatusTemporaryRedirect)
+	}))
+	defer away.Close()
+	f := newFake(t)
+	f.metadata["token_endpoint"] = away.URL + "/token"
+	c := f.client(t, newMemory())
+	wantError(t, c.Login(t.Context(), nil, agree(t)), "HTTP 307")
+	if stolen > 0 {
+		t.Error("the code is sent elsewhere")
+	}
+	for path, want := range map[string]string{"/loop": "too many redirects", "/file": "expected https", "/plain": "expected https"} {
+		u, _ := url.Parse(away.URL + path)
+		wantError(t, c.fetch.get(t.Context(), u, &struct{}{}), want)
 	}
 }

@@ -219,14 +219,19 @@ func (w *world) tasks(sessions []*lawSession) {
 	}
 }
 
-// grow adds a tool to the first server, of which those are told who see it.
+// grow adds a tool to the first server, of which those are told who see it, and changes its resources.
 func (w *world) grow(sessions []*lawSession) {
 	s0 := w.servers[0]
 	s0.Update(func() { s0.Tools += "," + lawTool("s0", 3) })
-	s0.Announce(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+	s0.tell(wire.NotificationToolsChanged, "")
+	for n := range 3 {
+		s0.tell(wire.NotificationResourceUpdated, fmt.Sprintf(`"uri":"res://res_s0_%d"`, n))
+	}
 	for _, s := range sessions {
-		if s.modern {
-			continue
+		for n := range 3 {
+			if s.profile.admits(fmt.Sprint("res_s0_", n)) {
+				s.note(wire.NotificationResourceUpdated)
+			}
 		}
 		if s.profile.admits("tool_s0_3") {
 			s.note("notifications/tools/list_changed")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -54,7 +55,7 @@ func lawSecret(principal string) string { return "the-token-of-" + principal }
 type world struct {
 	*front
 	stack    *stack.Stack
-	servers  []*peer.Server
+	servers  []*lawServer
 	profiles []lawProfile
 	config   string
 	model    lawModel
@@ -212,9 +213,34 @@ func lawTool(server string, n int) string {
 	return fmt.Sprintf(`{"name":"tool_%s_%d","description":"does tool_%[1]s_%[2]d","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":%t}}`, server, n, n == 0)
 }
 
+// lawServer is a server, and the streams on which clients of the modern era wait for its notifications.
+type lawServer struct {
+	*peer.Server
+	streams map[*peer.Call]bool
+}
+
+// listen acknowledges a stream, which stays open until its client ends it.
+func (s *lawServer) listen(c *peer.Call) {
+	c.Say(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":` + string(c.ID) +
+		`},"notifications":` + string(wire.Lookup(c.Params.Raw, "notifications")) + `}}`)
+	s.Update(func() { s.streams[c] = true })
+	<-c.Ctx.Done()
+	s.Update(func() { delete(s.streams, c) })
+}
+
+// tell sends a notification to all clients, whatever they watch.
+func (s *lawServer) tell(method, members string) {
+	s.Announce(`{"jsonrpc":"2.0","method":"` + method + `","params":{` + members + `}}`)
+	var streams []*peer.Call
+	s.Read(func() { streams = slices.Collect(maps.Keys(s.streams)) })
+	for _, c := range streams {
+		c.Say(`{"jsonrpc":"2.0","method":"` + method + `","params":{` + peer.Members(members, `"_meta":{"io.modelcontextprotocol/subscriptionId":`+string(c.ID)+`}`) + `}}`)
+	}
+}
+
 // newLawServer returns a server that says tokens whenever it can.
-func newLawServer(name string) *peer.Server {
-	s := peer.NewServer("")
+func newLawServer(name string) *lawServer {
+	s := &lawServer{peer.NewServer(""), map[*peer.Call]bool{}}
 	s.Capabilities = `"prompts":{},"resources":{"subscribe":true},"completions":{},"logging":{},"tasks":{"cancel":{},"requests":{"tools":{"call":{}}}}`
 	s.Tools = strings.Join([]string{lawTool(name, 0), lawTool(name, 1), lawTool(name, 2)}, ",")
 	info := `"capabilities":{"tools":{"listChanged":true},` + s.Capabilities + `},"instructions":"ask srv_` + name + `_0",`
@@ -250,9 +276,7 @@ func newLawServer(name string) *peer.Server {
 		case wire.MethodResourcesRead:
 			c.Reply(`"ttlMs":0,"cacheScope":"private","contents":[{"uri":"x:y","text":"` + of + `"}]`)
 		case wire.MethodListen:
-			c.Say(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":` + string(c.ID) +
-				`},"notifications":` + string(wire.Lookup(c.Params.Raw, "notifications")) + `}}`)
-			<-c.Ctx.Done()
+			s.listen(c)
 		case wire.MethodComplete:
 			c.Reply(`"completion":{"values":["` + of + `"]}`)
 		case wire.MethodTasksGet, wire.MethodTasksCancel:

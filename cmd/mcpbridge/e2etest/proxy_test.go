@@ -93,7 +93,7 @@ func TestReverseProxy(t *testing.T) {
 					t.Errorf("the resource of %s is %s", base+path, resource)
 				}
 			}
-			if got := log.String(); !strings.Contains(got, " from=198.51.100.1 ") || strings.Contains(got, "from=127.0.0.1") {
+			if got := log.String(); !strings.Contains(got, " address=198.51.100.1 ") || strings.Contains(got, "address=127.0.0.1") {
 				t.Errorf("the log has not the address of the client: %s", got)
 			}
 		})
