@@ -16,7 +16,8 @@ import (
 
 // running is the bridge as a process with a config.
 type running struct {
-	url string // http://HOST:PORT
+	url             string // http://HOST:PORT
+	program, config string // paths
 
 	mu  sync.Mutex // guards log
 	log []string
@@ -83,7 +84,7 @@ func serve(t *testing.T, program string, settings object) *running {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	b := &running{}
+	b := &running{program: program, config: file}
 	listening, ended := make(chan string, 1), make(chan struct{})
 	go func() {
 		defer close(ended)

@@ -13,8 +13,9 @@
 // # Files
 //
 // console.go (Options, Handlers), page.go (the files of the page and their headers), calls.go (live traffic),
-// and in files/ the page: index.html, style.css, app.js with the frame and the views beside it. preact.js is
-// other people's (preact.LICENSE.txt).
+// and in files/ the page: console.html, style.css, app.js with the frame, calls.js, servers.js and tools.js with
+// the views, api.js (all that is sent), list.js and format.js. preact.js is other people's
+// (preact.LICENSE.txt).
 //
 // # Goroutines
 //

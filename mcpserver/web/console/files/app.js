@@ -1,21 +1,119 @@
-import { html, render, useEffect, useState } from "./preact.js";
-import { enter, read, Refused } from "./api.js";
+// The frame of the console: how one gets in, the views, and the URL, which has all that is chosen.
+import { html, render, useCallback, useEffect, useState } from "./preact.js";
+import { enter, leave, read } from "./api.js";
+import { CallsView, useCalls } from "./calls.js";
+import { ClientsView, failedServers, ServersView, summary } from "./servers.js";
+import { ToolsView } from "./tools.js";
+
+const views = { calls: "Traffic", servers: "Servers", tools: "Tools", clients: "Clients" };
+
+const chosen = () => Object.fromEntries(new URLSearchParams(location.search));
+
+// useURL returns what the URL has chosen, and go, which changes it. Another view is a step of the history.
+function useURL() {
+	const [url, setURL] = useState(chosen);
+	useEffect(() => {
+		const back = () => setURL(chosen());
+		addEventListener("popstate", back);
+		return () => removeEventListener("popstate", back);
+	}, []);
+	const go = useCallback((change) => {
+		const before = chosen();
+		const next = Object.fromEntries(Object.entries(change.view ? change : { ...before, ...change }).filter(([, v]) => v));
+		const method = change.view && change.view !== before.view ? "pushState" : "replaceState";
+		history[method](null, "", `${location.pathname}?${new URLSearchParams(next)}`);
+		setURL(next);
+	}, []);
+	return [url, go];
+}
+
+// useEvery reads a resource, and again every so often while the page is seen.
+function useEvery(name, ms, failed) {
+	const [value, setValue] = useState(null);
+	const load = useCallback(() => read(name).then(setValue, failed), []);
+	useEffect(() => {
+		load();
+		const timer = setInterval(() => document.hidden || load(), ms);
+		return () => clearInterval(timer);
+	}, []);
+	return [value, load];
+}
+
+function Console({ out }) {
+	const [url, go] = useURL();
+	const [contents, setContents] = useState(false);
+	const calls = useCalls(contents);
+	const [away, setAway] = useState("");
+	const failed = (e) => (e.status === 401 ? out(e.message) : setAway("The bridge does not answer."));
+	const [state, refresh] = useEvery("state", 2000, failed);
+	const [callers] = useEvery("callers", 3000, () => {});
+	useEffect(() => setAway(""), [state]);
+	useEffect(() => { if (calls.state === "ended") out("You have been signed out."); }, [calls.state]);
+	const view = views[url.view] ? url.view : "calls";
+	useEffect(() => { document.title = `${views[view]} · mcpbridge`; }, [view]);
+	if (!state) return html`<main class="wait" role="status">${away || "…"}</main>`;
+	const down = failedServers(state.servers);
+	const live = calls.state === "live" && !away;
+	return html`
+		<a class="skip" href="#main" onClick=${(e) => { e.preventDefault(); document.querySelector("main").focus(); }}>To the content</a>
+		<nav aria-label="Views">
+			<div class="brand"><svg viewBox="0 0 24 24" width="22" height="22" aria-hidden="true"><path d="M2 18V9m20 9V9M2 12c6 0 6-5 10-5s4 5 10 5M2 16h20" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round"/></svg><b>mcpbridge</b></div>
+			${Object.entries(views).map(([key, title]) => html`<button key=${key} aria-current=${key === view ? "page" : undefined} onClick=${() => go({ view: key })}>
+				${title}${key === "servers" && down > 0 && html` <span class="badge" title=${`${down} failed`}>${down}</span>`}</button>`)}
+			<span class="gap"></span>
+			<div class="foot"><span class=${live ? "live on" : "live"} role="status">${live ? "live" : "not connected"}</span>
+				<small title=${state.config}>${state.config ? state.config.split(/[\\/]/).pop() : state.listen}</small><small>${summary(state)}</small><small>version ${state.version}</small>
+				<button class="plain" onClick=${async () => { await leave(); out("You are signed out."); }}>Sign out</button></div>
+		</nav>
+		<main id="main" tabindex="-1" class=${view}>
+			${away && html`<p class="note failed" role="alert">${away}</p>`}
+			${view === "calls" && html`<${CallsView} ...${{ calls, url, go, contents, setContents }} />`}
+			${view === "servers" && html`<${ServersView} ...${{ state, url, go, refresh }} />`}
+			${view === "tools" && html`<${ToolsView} ...${{ url, go }} />`}
+			${view === "clients" && html`<${ClientsView} callers=${callers ?? []} />`}
+		</main>`;
+}
+
+function Entry({ why, done }) {
+	const [error, setError] = useState(why);
+	const submit = async (e) => {
+		e.preventDefault();
+		try {
+			await enter({ token: new FormData(e.target).get("token") });
+			done();
+		} catch (fault) {
+			setError(fault.message);
+		}
+	};
+	return html`<main class="entry"><form class="card" onSubmit=${submit}>
+		<h1>mcpbridge</h1>
+		${error && html`<p class="failed" role="alert">${error}</p>`}
+		<p>Run this where the bridge runs, and open the address that it prints:</p>
+		<pre>mcpbridge open</pre>
+		<label for="token">Or enter the token of <b>operator</b>:</label>
+		<input id="token" name="token" type="password" autocomplete="current-password" required />
+		<p><button class="primary">Sign in</button></p>
+	</form></main>`;
+}
 
 function App() {
-	const [state, setState] = useState(null);
-	const [error, setError] = useState("");
-	useEffect(async () => {
-		const ticket = new URLSearchParams(location.search).get("ticket");
-		history.replaceState(null, "", location.pathname);
-		try {
-			if (ticket) await enter({ ticket });
-			setState(await read("state"));
-		} catch (e) {
-			setError(e.message);
-		}
+	const [inside, setInside] = useState(null); // null while that is not known
+	const [why, setWhy] = useState("");
+	useEffect(() => {
+		const { ticket, ...rest } = chosen();
+		if (ticket) history.replaceState(null, "", `${location.pathname}${Object.keys(rest).length ? `?${new URLSearchParams(rest)}` : ""}`);
+		(async () => {
+			try {
+				if (ticket) await enter({ ticket });
+			} catch (e) {
+				setWhy(e.message);
+			}
+			setInside(await read("state").then(() => true, () => false));
+		})();
 	}, []);
-	if (!state) return html`<main><p>${error || "…"}</p></main>`;
-	return html`<main><h1>mcpbridge</h1><ul>${state.servers.map((s) => html`<li>${s.name}: ${s.state} ${s.reason}</li>`)}</ul></main>`;
+	if (inside === null) return html`<main class="wait" role="status">…</main>`;
+	if (!inside) return html`<${Entry} key=${why} why=${why} done=${() => setInside(true)} />`;
+	return html`<${Console} out=${(text) => { setWhy(text); setInside(false); }} />`;
 }
 
 render(html`<${App} />`, document.body);

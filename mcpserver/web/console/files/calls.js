@@ -1,0 +1,124 @@
+// Live traffic: the calls of all clients, as they end.
+import { html, useEffect, useMemo, useReducer, useRef, useState } from "./preact.js";
+import { follow, request } from "./api.js";
+import { clock, Content, duration, size, Tree } from "./format.js";
+import { List } from "./list.js";
+
+const most = 10000;
+
+// Calls are those that have been seen, the newest first, with what is known of their contents.
+export class Calls {
+	all = [];
+	contents = new Map();
+	state = "connecting";
+
+	// take adds what the bridge sends. A number below the last one is of a bridge that has started again.
+	take(kind, list) {
+		if (kind === "begin") { this.all = []; this.contents.clear(); }
+		if (kind === "calls") this.all = [...list.reverse(), ...this.all].slice(0, most);
+		if (kind === "contents") for (const c of list) this.contents.set(c.number, c);
+		while (this.contents.size > 2000) this.contents.delete(this.contents.keys().next().value);
+	}
+}
+
+// useCalls follows the calls while the page is open.
+export function useCalls(contents) {
+	const calls = useRef(new Calls()).current;
+	const [, redraw] = useReducer((n) => n + 1, 0);
+	useEffect(() => follow(contents, (kind, list) => {
+		const known = calls.contents;
+		calls.take(kind, list);
+		if (kind === "begin") calls.contents = new Map(known);
+		redraw();
+	}, (state) => { calls.state = state; redraw(); }), [contents]);
+	return calls;
+}
+
+const bad = (outcome) => outcome !== "ok" && outcome !== "input_required" && outcome !== "canceled";
+const who = (c) => c.client || c.principal || `session ${c.session}`;
+
+function matches(c, { q, server, client, failed }) {
+	if (server && c.server !== server || client && who(c) !== client || failed && !bad(c.outcome)) return false;
+	return !q || [c.method, c.target, c.server, c.principal, c.client, c.outcome, c.reason].some((t) => t?.toLowerCase().includes(q.toLowerCase()));
+}
+
+export function CallsView({ calls, url, go, contents, setContents }) {
+	const [paused, setPaused] = useState(null);
+	const all = paused ?? calls.all;
+	const filter = { q: url.q, server: url.server, client: url.client, failed: url.failed };
+	const shown = useMemo(() => all.filter((c) => matches(c.call, filter)), [all, ...Object.values(filter)]);
+	const longest = useMemo(() => Math.max(1, ...shown.slice(0, 500).map((c) => c.call.ms)), [shown]);
+	const options = (of) => [...new Set(all.map((c) => of(c.call)).filter(Boolean))].sort();
+	const chosen = url.call ? all.find((c) => String(c.number) === url.call) : null;
+	return html`
+		<div class="bar">
+			<input type="search" placeholder="Search calls" aria-label="Search calls" value=${url.q ?? ""} onInput=${(e) => go({ q: e.target.value })} />
+			<${Choice} label="Server" all="all servers" value=${url.server} options=${options((c) => c.server)} set=${(server) => go({ server })} />
+			<${Choice} label="Client" all="all clients" value=${url.client} options=${options(who)} set=${(client) => go({ client })} />
+			<label class="check"><input type="checkbox" checked=${Boolean(url.failed)} onChange=${(e) => go({ failed: e.target.checked ? "1" : "" })} /> failed</label>
+			<label class="check" title="Keep arguments and results of the calls that begin from now on, up to 64 KiB each"><input type="checkbox" checked=${contents} onChange=${(e) => setContents(e.target.checked)} /> contents</label>
+			<span class="gap"></span>
+			<span class="count">${shown.length === all.length ? all.length : `${shown.length} of ${all.length}`} calls</span>
+			<button onClick=${() => setPaused(paused ? null : calls.all)} aria-pressed=${Boolean(paused)}>${paused ? `Resume (${Math.max(0, calls.all.length - paused.length)} new)` : "Pause"}</button>
+		</div>
+		<div class=${chosen ? "split open" : "split"}>
+			<div class="table calls">
+				<div class="head" aria-hidden="true"><span>Time</span><span>Client</span><span>Call</span><span>Server</span><span class="num">Took</span><span class="num">In</span><span class="num">Out</span></div>
+				<${List} items=${shown} height=${34} keyOf=${(c) => String(c.number)} label="Calls" chosen=${url.call} choose=${(call) => go({ call: call ?? "" })}
+					empty=${all.length ? "No call matches." : "No calls yet. What clients call appears here as it happens."}
+					row=${({ call }) => html`
+						<span class="time">${clock(call.time)}</span><span class="who" title=${call.principal}>${who(call)}</span>
+						<span class="what"><i class=${`dot ${bad(call.outcome) ? "bad" : call.outcome === "ok" ? "good" : "warn"}`}></i><b>${call.target || call.method}</b>${bad(call.outcome) && html` <em>${call.outcome.replaceAll("_", " ")}</em>`}</span>
+						<span class="server">${call.server ?? ""}</span>
+						<span class="num took"><i class="meter" style=${{ width: `${Math.max(2, 100 * Math.sqrt(call.ms / longest))}%` }}></i>${duration(call.ms)}</span>
+						<span class="num size">${size(call.in)}</span><span class="num size">${size(call.out)}</span>`} />
+			</div>
+			${chosen && html`<${Detail} key=${chosen.number} number=${chosen.number} call=${chosen.call} content=${calls.contents.get(chosen.number)} close=${() => go({ call: "" })} />`}
+		</div>`;
+}
+
+function Choice({ label, all, value, options, set }) {
+	if (options.length < 2 && !value) return null;
+	return html`<select aria-label=${label} value=${value ?? ""} onChange=${(e) => set(e.target.value)}>
+		<option value="">${all}</option>${options.map((o) => html`<option key=${o} value=${o}>${o}</option>`)}</select>`;
+}
+
+// Detail is one call: who, what, how long, and what was said.
+function Detail({ call, content, close }) {
+	const [again, setAgain] = useState(null);
+	const replay = async () => {
+		const begun = performance.now();
+		setAgain({ running: true });
+		try {
+			const result = await request(call.method, { name: call.target, arguments: content.arguments ?? {} }, { name: call.target });
+			setAgain({ result, ms: performance.now() - begun });
+		} catch (e) {
+			setAgain({ error: e.message, ms: performance.now() - begun });
+		}
+	};
+	const waited = call.asked_ms ?? 0;
+	return html`<aside class="detail" aria-label="The call">
+		<header><h2>${call.target || call.method}</h2><button class="plain" onClick=${close} aria-label="Close">✕</button></header>
+		<p><span class=${bad(call.outcome) ? "tag bad" : "tag good"}>${call.outcome.replaceAll("_", " ")}</span> ${call.reason ?? ""}</p>
+		<div class="timeline" role="img" aria-label=${`${duration(call.ms)}, of which ${duration(waited)} waiting for an answer of the client`}>
+			<i style=${{ width: `${100 - (100 * waited) / Math.max(call.ms, 0.001)}%` }}></i><i class="asked" style=${{ width: `${(100 * waited) / Math.max(call.ms, 0.001)}%` }}></i>
+		</div>
+		<p class="muted">${duration(call.ms)}${waited > 0 ? `, of which ${duration(waited)} for an answer of the client` : ""}, begun ${new Date(call.time).toLocaleString()}</p>
+		<dl>
+			<dt>Client</dt><dd>${[call.client, call.version].filter(Boolean).join(" ") || "unnamed"} (session ${call.session})</dd>
+			${call.principal && html`<dt>Principal</dt><dd>${call.principal}</dd>`}
+			${call.profile && html`<dt>Profile</dt><dd>${call.profile}</dd>`}
+			${call.model && html`<dt>Model</dt><dd>${call.model}</dd>`}
+			<dt>Method</dt><dd>${call.method}</dd>
+			<dt>Server</dt><dd>${call.server ?? "none"}</dd>
+			<dt>Bytes</dt><dd>${size(call.in)} in, ${size(call.out)} out</dd>
+		</dl>
+		${content ? html`
+			<h3>Arguments</h3><${Tree} value=${content.arguments ?? null} />
+			<h3>Result</h3>${content.result ? html`<${Content} result=${content.result} />` : html`<p class="muted">none, or longer than 64 KiB</p>`}
+			${call.method === "tools/call" && html`<p><button class="primary" onClick=${replay} disabled=${again?.running}>Call again</button></p>`}
+			${again && !again.running && html`<h3>Called again <span class="muted">${duration(again.ms)}</span></h3>
+				${again.error ? html`<p class="failed">${again.error}</p>` : html`<${Content} result=${again.result} />`}`}`
+		: html`<p class="note">Its arguments and result were not kept. Turn on <b>contents</b> to keep those of the calls that begin from then on.</p>`}
+	</aside>`;
+}
