@@ -37,7 +37,11 @@ func runServe(ctx context.Context, args []string, std streams) error {
 	}
 	load := func(cfg *config.Config) error {
 		cfg.Listen = cmp.Or(*listen, cfg.Listen, defaultListen)
-		return addAutoToken(cfg)
+		err := addAutoToken(cfg)
+		if err == nil && cfg.PublicURL != "" && cfg.Principals() == 0 {
+			cfg.Warnings = append(cfg.Warnings, "publicUrl: whoever reaches "+cfg.PublicURL+" can run the tools, unless the proxy there asks who it is: make a token (mcpbridge token create NAME)")
+		}
+		return err
 	}
 	if err := errors.Join(load(cfg), mayListen(cfg)); err != nil {
 		return err
