@@ -247,8 +247,11 @@ func (c *Chat) list(ctx context.Context, caller *bridge.Caller) ([]providers.Hea
 // saveTime bounds the saving of a conversation.
 const saveTime = 5 * time.Second
 
-// save saves a conversation, also while the program is ending.
+// save saves a conversation that has messages, also while the program is ending.
 func (c *Chat) save(t *providers.Transcript) {
+	if len(t.Messages) == 0 {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), saveTime)
 	defer cancel()
 	if err := c.store().Save(ctx, t); err != nil {
