@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"maps"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -371,5 +372,5 @@ func (s *session) ask(ctx context.Context, box *outbox, method string, params []
 	case <-s.ctx.Done():
 	case <-box.done: // nothing can be sent any more
 	}
-	return nil, unavailable("the client has gone")
+	return nil, unavailable("the client has gone").Because(net.ErrClosed)
 }

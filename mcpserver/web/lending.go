@@ -38,7 +38,7 @@ func NewLending() *Lending {
 
 // Join is for mcpserver.Options.Lend.
 func (l *Lending) Join(client *bridge.Caller) mcpserver.Lender {
-	return &tab{group: l.use(client.Principal), client: client, gone: make(chan struct{}), calls: map[int64]context.Context{},
+	return &tab{group: l.use(client.Principal), client: client, calls: map[int64]context.Context{},
 		limiter: bridge.NewLimiter("the client that carries it out is", maxCalls, maxWaiting)}
 }
 

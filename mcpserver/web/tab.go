@@ -3,7 +3,9 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strconv"
 
@@ -17,7 +19,6 @@ type tab struct {
 	group   *group
 	client  *bridge.Caller
 	limiter *bridge.Limiter // of its calls
-	gone    chan struct{}   // closed when it has left
 
 	// The fields below are guarded by group.mu.
 	left      bool
@@ -163,7 +164,6 @@ func (t *tab) Leave() {
 	g := t.group
 	g.mu.Lock()
 	t.left = true
-	close(t.gone)
 	if i := slices.Index(g.tabs, t); i >= 0 {
 		g.tabs = slices.Delete(slices.Clone(g.tabs), i, i+1)
 		g.update()
@@ -186,12 +186,8 @@ func (t *tab) call(ctx context.Context, tool *lentTool, arguments json.RawMessag
 	if failure == nil {
 		return tool.result(result), nil
 	}
-	select {
-	case <-t.gone:
-		if ctx.Err() == nil {
-			return nil, toolformat.Errorf(toolformat.Unavailable, "tool %s: the client that carried it out has gone: it is unknown whether the call ran", tool.name)
-		}
-	default:
+	if errors.Is(failure.Cause, net.ErrClosed) && ctx.Err() == nil {
+		return nil, toolformat.Errorf(toolformat.Unavailable, "tool %s: the client that carried it out has gone: it is unknown whether the call ran", tool.name)
 	}
 	return nil, failure
 }
