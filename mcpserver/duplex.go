@@ -102,7 +102,10 @@ func (d *duplex) receiveBatch(msg message) {
 // close ends the session and waits for its requests. What is in the outbox already is still sent.
 func (d *duplex) close(reason error) {
 	d.box.end(reason)
-	d.end(errEnded)
+	if d.server.begin() { // else Close ends the session
+		d.end(errEnded)
+		d.server.work.Done()
+	}
 	d.work.Wait()
 	d.server.workers.leave(d)
 	d.box.discard() // or its writer does

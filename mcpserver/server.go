@@ -79,6 +79,16 @@ func (s *Server) Close() error {
 // Refused returns how many requests and connections were not let in so far, or were refused by a limit.
 func (s *Server) Refused() int64 { return s.refused.Load() + s.opts().accounts.whole.lacks.Load() }
 
+// begin counts work that Close waits for, and reports false when the Server is closed.
+func (s *Server) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.work.Add(1)
+	}
+	return !s.closed
+}
+
 // start runs f in a goroutine that Close waits for, and reports false when the Server is closed.
 func (s *Server) start(f func()) bool {
 	s.mu.Lock()
