@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -67,7 +68,18 @@ func TestChatModule(t *testing.T) {
 	defer server.Close()
 	address := cut.listen(t, server.Listener.Addr().String())
 
+	docs, err := os.ReadFile("../../../docs/browser.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, _ := strings.Cut(string(docs), "\n## Chat\n\n```js\n")
+	example, _, _ = strings.Cut(example, "```")
 	dir := t.TempDir()
+	example = fmt.Sprintf("import { connect } from \"./mcpbridge.mjs\";\n"+
+		"const bridge = await connect({ url: %q }), confirm = () => true, document = { body: { append: (text) => console.log(text) } };\n%s\nbridge.close();\n", "http://"+address, example)
+	if err := os.WriteFile(filepath.Join(dir, "example.mjs"), []byte(example), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for from, to := range map[string]string{"../../../mcpserver/web/mcpbridge.js": "mcpbridge.mjs", "testdata/chat.mjs": "chat.mjs"} {
 		text, err := os.ReadFile(from)
 		if err == nil {
@@ -79,8 +91,11 @@ func TestChatModule(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if out, err := exec.CommandContext(ctx, node, "--experimental-websocket", "--no-warnings", filepath.Join(dir, "chat.mjs"), "http://"+address).CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
+	for script, want := range map[string]string{"chat.mjs": "", "example.mjs": "Done.\n"} {
+		out, err := exec.CommandContext(ctx, node, "--experimental-websocket", "--no-warnings", filepath.Join(dir, script), "http://"+address).CombinedOutput()
+		if err != nil || string(out) != want {
+			t.Errorf("%s: %v\n%s", script, err, out)
+		}
 	}
 }
 
