@@ -144,16 +144,15 @@ func (c *Chat) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.serve(r.Context())
 }
 
-// owner returns how the conversations of a caller begin: it is the same for a principal and profile, and
-// does not show them.
-func owner(caller *bridge.Caller) string {
-	sum := sha256.Sum256([]byte(caller.Principal.Name + "\x00" + caller.Profile))
+// prefixOf returns how the ids of a caller's conversations begin: it does not show whose they are.
+func prefixOf(caller *bridge.Caller) string {
+	sum := sha256.Sum256([]byte(ownerOf(caller)))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:10])) + "-"
 }
 
 // open returns a conversation of a caller, "" for a new one, with a page.
 func (c *Chat) open(id, model string, p *page) (*talk, error) {
-	own := owner(&p.caller)
+	own := prefixOf(&p.caller)
 	isNew := id == ""
 	if isNew {
 		id = own + strings.ToLower(rand.Text())
@@ -235,7 +234,7 @@ func (c *Chat) list(ctx context.Context, caller *bridge.Caller) ([]providers.Hea
 		c.opts.Load().Log.Warn("conversations cannot be listed", "error", err)
 		return nil, toolformat.Errorf(toolformat.Internal, "the conversations cannot be read")
 	}
-	own, mine := owner(caller), []providers.Heading{}
+	own, mine := prefixOf(caller), []providers.Heading{}
 	for _, h := range all {
 		if strings.HasPrefix(h.ID, own) && len(mine) < maxListed {
 			mine = append(mine, h)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -239,7 +240,7 @@ func (t *talk) decide(call string, decision providers.Decision) error {
 	ask, ok := t.asks[call]
 	delete(t.asks, call)
 	run := t.conversation.Run()
-	waits := !t.busy && waitsFor(&run, call)
+	waits := !t.busy && slices.ContainsFunc(run.WaitingCalls(), func(c *providers.Call) bool { return c.ID == call })
 	t.mu.Unlock()
 	switch {
 	case ok:
@@ -252,15 +253,6 @@ func (t *talk) decide(call string, decision providers.Decision) error {
 		_, next, err := c.Resume(ctx, map[string]providers.Decision{call: decision})
 		return next, err
 	}, nil)
-}
-
-func waitsFor(run *providers.Run, id string) bool {
-	for _, call := range run.WaitingCalls() {
-		if call.ID == id {
-			return true
-		}
-	}
-	return false
 }
 
 // run begins a run of the loop; first is its first event, nil for none.

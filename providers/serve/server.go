@@ -156,7 +156,7 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer loop.Close()
-	owner := caller.Principal.Name + "\x00" + caller.Profile
+	owner := ownerOf(&caller)
 	messages, key := s.rounds.expand(owner, req.messages)
 	out := newCompletionWriter(w, req, cancel)
 	defer out.close()
@@ -175,6 +175,10 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 	}
 	out.finish(run, s.rounds.handOut(owner, key, run, req.set, chosen.Provider.Format()))
 }
+
+// ownerOf returns whose something is: what one caller leaves here, others with its principal and profile
+// find again.
+func ownerOf(caller *bridge.Caller) string { return caller.Principal.Name + "\x00" + caller.Profile }
 
 // read reads a request; nil if it was refused.
 func (s *Server) read(w http.ResponseWriter, r *http.Request, v *visit) *request {
