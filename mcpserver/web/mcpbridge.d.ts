@@ -318,7 +318,7 @@ export declare class Bridge extends EventTarget {
     getPrompt(name: string, args?: Record<string, string>, options?: RequestOptions): Promise<JSONObject>;
     /** @param {string} uri @param {RequestOptions} [options] @returns {Promise<JSONObject>} */
     readResource(uri: string, options?: RequestOptions): Promise<JSONObject>;
-    /** Makes changes of a resource "resourceupdated" events. @param {string} uri */
+    /** Makes changes of a resource "resourceupdated" events from when the promise resolves. @param {string} uri */
     watchResource(uri: string): Promise<void>;
     /** @param {string} uri */
     unwatchResource(uri: string): Promise<void>;

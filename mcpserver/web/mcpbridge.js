@@ -17,7 +17,7 @@ const clientInfo = { name: "mcpbridge.js", version: "1" };
 const patience = 30_000;
 /** The first and the longest wait between two attempts to connect, in ms. */
 const firstWait = 250, longestWait = 30_000;
-/** How long an attempt to connect may take, in ms. */
+/** How long an attempt to connect may take, in ms, and how long the bridge's first answers. */
 const connectTime = 15_000;
 /** How often one call may be asked something (2026-07-28, input_required). */
 const mostRounds = 100;
@@ -148,7 +148,7 @@ export class Bridge extends EventTarget {
   /** @type {Set<string>} */ #exposed = new Set(); // the bridge's tools that are in document.modelContext
   /** @type {Set<string>} */ #watched = new Set(); // resources
   #lastId = 0;
-  #listening = 0; // the id of the subscriptions/listen
+  #subscription = 0; // the id of the subscriptions/listen in force
   #attempts = 0;
   #away = false; // for longer than patience
   #lending = false; // the tools are being sent
@@ -208,36 +208,32 @@ export class Bridge extends EventTarget {
     const socket = new Socket(url, protocols);
     this.#socket = socket;
     await opened(socket);
-    let /** @type {(e: any) => void} */ lost = () => {};
-    const ended = new Promise((_, reject) => { lost = reject; });
-    ended.catch(() => {});
     socket.onmessage = (event) => { if (this.#socket === socket) this.#receive(event.data); };
-    socket.onclose = (event) => {
-      lost(new BridgeError(`the bridge closed the connection${event.reason ? `: ${event.reason}` : ""}`, "unavailable"));
-      if (this.#socket === socket) this.#lost();
-    };
+    socket.onclose = (event) => this.#drop(socket, new BridgeError(`the bridge closed the connection${event.reason ? `: ${event.reason}` : ""}`, "unavailable"));
+    const late = setTimeout(() => this.#drop(socket, new BridgeError("the bridge does not answer", "unavailable")), connectTime);
     try {
-      await Promise.race([this.#greet(), ended]);
+      await this.#greet();
     } catch (error) {
-      socket.onclose = null;
-      if (this.#socket === socket) this.#socket = undefined;
-      socket.close();
+      this.#drop(socket, error);
       throw error;
+    } finally {
+      clearTimeout(late);
     }
     if (this.#socket !== socket) throw closedError();
     this.#becomeOpen();
   }
 
-  /** Says who is there, in the words of the era. */
+  /** Says who is there, in the words of the era, and asks to be told of changes. */
   async #greet() {
     if (this.#modern) {
-      this.server = await this.#direct("server/discover", {});
+      [this.server] = await Promise.all([this.#direct("server/discover", {}), this.#listen(true)]);
       return;
     }
     this.server = await this.#direct("initialize", {
       protocolVersion: legacyRevision, capabilities: this.#capabilities(), clientInfo: this.#options.clientInfo ?? clientInfo,
     });
     this.#write({ method: "notifications/initialized" });
+    await Promise.all([...this.#watched].map((uri) => this.#direct("resources/subscribe", { uri }).catch(() => {})));
   }
 
   /** What waits is sent, and what may have got lost is asked for again. */
@@ -247,27 +243,29 @@ export class Bridge extends EventTarget {
     this.#away = false;
     clearTimeout(this.#patience);
     this.#setState("open");
-    if (this.#modern) this.#listen();
-    else for (const uri of this.#watched) this.#direct("resources/subscribe", { uri }).catch(() => {});
     if (this.#lent.size > 0) this.#lend();
     for (const call of [...this.#calls.values()]) {
       if (!call.internal) this.#sendCall(call);
     }
-    if (again) for (const kind of ["tools", "prompts", "resources"]) this.#emit(`${kind}change`);
+    if (!again) return;
+    for (const kind of ["tools", "prompts", "resources"]) this.#emit(`${kind}change`);
+    for (const uri of this.#watched) this.#emit("resourceupdated", { uri });
   }
 
-  /** The connection has ended, and another one is wanted. */
-  #lost() {
+  /** Ends a connection and what belongs to it. Another one follows if it was open. @param {WebSocket} socket @param {any} reason */
+  #drop(socket, reason) {
+    if (this.#socket !== socket) return;
     this.#socket = undefined;
-    for (const controller of this.#running.values()) controller.abort(new BridgeError("the connection was lost", "unavailable"));
+    this.#subscription = 0;
+    socket.close();
+    for (const controller of this.#running.values()) controller.abort(reason);
     this.#running.clear();
     for (const call of [...this.#calls.values()]) {
-      if (call.internal) this.#settle(call, undefined, new BridgeError("the connection was lost", "unavailable"));
+      if (call.internal) this.#settle(call, undefined, reason);
       else if (call.sent && call.rounds > 0) this.#settle(call, undefined, unknownOutcome(call)); // what it was asked for is forgotten
       else call.repeated = call.sent;
     }
-    if (this.state === "closed") return;
-    clearTimeout(this.#patience);
+    if (this.state !== "open") return;
     this.#patience = setTimeout(() => this.#giveUpWaiting(), patience);
     this.#wait();
   }
@@ -293,7 +291,7 @@ export class Bridge extends EventTarget {
   #giveUpWaiting() {
     if (this.state === "open" || this.state === "closed") return;
     this.#away = true;
-    for (const call of [...this.#calls.values()]) this.#settle(call, undefined, call.sent ? unknownOutcome(call) : awayError());
+    for (const call of [...this.#calls.values()]) if (!call.internal) this.#settle(call, undefined, call.sent ? unknownOutcome(call) : awayError());
   }
 
   /** Ends the connection, and all that waits for it. */
@@ -339,17 +337,22 @@ export class Bridge extends EventTarget {
   /** @param {string} uri @param {RequestOptions} [options] @returns {Promise<JSONObject>} */
   readResource(uri, options) { return this.request("resources/read", { uri }, options); }
 
-  /** Makes changes of a resource "resourceupdated" events. @param {string} uri */
+  /** Makes changes of a resource "resourceupdated" events from when the promise resolves. @param {string} uri */
   async watchResource(uri) {
     this.#watched.add(uri);
-    if (this.#modern) this.#listen();
-    else await this.request("resources/subscribe", { uri });
+    try {
+      if (!this.#modern) await this.request("resources/subscribe", { uri });
+      else if (!(await this.#listen()).includes(uri)) throw new BridgeError(`no server tells of changes of resource ${uri}`, "unsupported");
+    } catch (error) {
+      this.#watched.delete(uri);
+      throw error;
+    }
   }
 
   /** @param {string} uri */
   async unwatchResource(uri) {
     if (!this.#watched.delete(uri)) return;
-    if (this.#modern) this.#listen();
+    if (this.#modern) await this.#listen();
     else await this.request("resources/unsubscribe", { uri });
   }
 
@@ -424,17 +427,28 @@ export class Bridge extends EventTarget {
     else call.reject(error);
   }
 
-  /** Subscribes to what changes, in the modern era, in place of an earlier subscription. */
-  #listen() {
-    if (this.state !== "open") return;
-    const before = this.#calls.get(this.#listening);
-    const call = this.#newCall("subscriptions/listen", { notifications: {
-      toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true, resourceSubscriptions: [...this.#watched],
-    } }, () => {}, () => {});
-    call.internal = true;
-    this.#listening = call.id;
-    this.#sendCall(call);
-    if (before) this.#cancel(before, undefined);
+  /**
+   * Subscribes to what changes, in the modern era, in place of an earlier subscription, and returns the resources
+   * that it has. A change before it is acknowledged is not told.
+   * @param {boolean} [greeting] For the present connection alone. @returns {Promise<string[]>}
+   */
+  async #listen(greeting) {
+    const params = { notifications: { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true, resourceSubscriptions: [...this.#watched] } };
+    const { resourceSubscriptions = [] } = await (greeting ? this.#direct("subscriptions/listen", params) : this.request("subscriptions/listen", params));
+    return resourceSubscriptions;
+  }
+
+  /**
+   * A subscriptions/listen holds, which is all the answer that it has until it ends.
+   * @param {number} id @param {JSONObject} granted
+   */
+  #subscribed(id, granted) {
+    const call = this.#calls.get(id);
+    if (!call) return;
+    const replaced = Math.min(id, this.#subscription); // of several at once the newest has what is wanted now
+    if (replaced > 0) this.#notify("notifications/cancelled", { requestId: replaced });
+    this.#subscription = Math.max(id, this.#subscription);
+    this.#settle(call, granted);
   }
 
   // Messages
@@ -503,13 +517,18 @@ export class Bridge extends EventTarget {
 
   /** @param {string} method @param {JSONObject} params */
   #notified(method, params) {
+    const subscription = params._meta?.[`${metaPrefix}subscriptionId`];
     switch (method) {
+      case "notifications/subscriptions/acknowledged": return this.#subscribed(subscription, params.notifications);
       case "notifications/progress":
         try { this.#calls.get(params.progressToken)?.onProgress?.(/** @type {Progress} */ (params)); } catch (error) { reportError(error); }
         return;
       case "notifications/cancelled":
         this.#running.get(params.requestId)?.abort(new DOMException("the caller has canceled the call", "AbortError"));
         return;
+    }
+    if (subscription < this.#subscription) return; // another one has it as well
+    switch (method) {
       case "notifications/tools/list_changed": return this.#emit("toolschange");
       case "notifications/prompts/list_changed": return this.#emit("promptschange");
       case "notifications/resources/list_changed": return this.#emit("resourceschange");

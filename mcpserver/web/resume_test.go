@@ -48,27 +48,41 @@ func (f *frail) cut(_ http.ResponseWriter, r *http.Request) {
 func TestResume(t *testing.T) {
 	for _, era := range []string{"modern", "legacy"} {
 		t.Run(era, func(t *testing.T) {
-			lending, fake := web.NewLending(), sourcetest.NewFake()
-			s := mcpserver.New(lending.Wrap(fake, bridge.OverlayOptions{}), mcpserver.Options{Lend: lending.Join})
-			mux := http.NewServeMux()
-			h := httptest.NewUnstartedServer(mux)
-			f := &frail{Listener: h.Listener, conns: map[net.Conn]bool{}}
-			mux.HandleFunc("/cut", f.cut)
-			mux.Handle("/", s.Handler())
-			h.Listener = f
-			h.Start()
-			t.Cleanup(func() {
-				s.Close()
-				h.Close()
-			})
-			node(t, "resume.mjs", h.URL, era)
+			fake := frailNode(t, "resume.mjs", era)
 			if n := fake.Calls("wait"); n != 1 {
 				t.Errorf("wait ran %d times", n)
 			}
-			s.Close()
-			lending.CheckLeftover(t)
 		})
 	}
+}
+
+// A module misses no change after connect and watchResource have returned, and none while its connection was lost.
+func TestListen(t *testing.T) {
+	for _, era := range []string{"modern", "legacy"} {
+		t.Run(era, func(t *testing.T) { frailNode(t, "listen.mjs", era) })
+	}
+}
+
+// frailNode runs a script at a server whose GET /cut cuts connections, and which clients lend tools to.
+func frailNode(t *testing.T, script, era string) *sourcetest.Fake {
+	t.Helper()
+	lending, fake := web.NewLending(), sourcetest.NewFake()
+	s := mcpserver.New(lending.Wrap(fake, bridge.OverlayOptions{}), mcpserver.Options{Lend: lending.Join})
+	mux := http.NewServeMux()
+	h := httptest.NewUnstartedServer(mux)
+	f := &frail{Listener: h.Listener, conns: map[net.Conn]bool{}}
+	mux.HandleFunc("/cut", f.cut)
+	mux.Handle("/", s.Handler())
+	h.Listener = f
+	h.Start()
+	t.Cleanup(func() {
+		s.Close()
+		h.Close()
+	})
+	node(t, script, h.URL, era)
+	s.Close()
+	lending.CheckLeftover(t)
+	return fake
 }
 
 // Each call of a tool that many pages lend is answered once, while these come and go.
