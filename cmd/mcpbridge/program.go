@@ -47,7 +47,7 @@ type program struct {
 // newProgram returns the program of a config. level is the default level of its log, and "" means
 // that warnings go to stderr as plain lines.
 func newProgram(f *sourceFlags, cfg *config.Config, level string, opts stack.Options, stderr io.Writer) (*program, error) {
-	if len(cfg.Servers) == 0 && !cfg.HasNatives() && !f.toolless && !(f.gateway && (len(cfg.Providers) > 0 || cfg.Lending)) {
+	if len(cfg.Servers) == 0 && !cfg.HasNatives() && !f.toolless && !(f.gateway && (len(cfg.Providers) > 0 || cfg.Lending.Enabled)) {
 		return nil, usagef("%s: no enabled server in mcpServers and no native tool in tools", cfg.Path)
 	}
 	lines := output.NewQueue(stderr)

@@ -141,7 +141,7 @@ func (l *live) serverOptions(cfg *config.Config) mcpserver.Options {
 	limits := cfg.Limits
 	models := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*l.model.Load()).ServeHTTP(w, r) })
 	var lend func(*bridge.Caller) mcpserver.Lender
-	if cfg.Lending {
+	if cfg.Lending.Enabled {
 		lend = l.opts.Pool.Lending().Join
 	}
 	return mcpserver.Options{

@@ -8,6 +8,7 @@
 //	mcpbridge.d.ts its types, which tsc makes of it (testdata/tsconfig.json)
 //
 //	lending        Lending: who lends, and a wrapper that shows callers what was lent to their principal
+//	limits         what is lent at most
 //	session        a caller's view, with the resource of tabs
 //	group          the clients of a principal that lend, and what they offer together
 //	tab            one of them: its tools, its calls

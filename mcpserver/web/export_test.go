@@ -3,7 +3,7 @@ package web
 import "testing"
 
 // CheckLeftover fails a test, whose server is closed, if anything is lent or seen still.
-func (l *Lending) CheckLeftover(t *testing.T) {
+func (l *Lending) CheckLeftover(t testing.TB) {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -76,7 +76,7 @@ func (g *group) removeSession(s *session) {
 }
 
 // admit returns those of a tab's tools for which the group has room, and the others.
-func (g *group) admit(t *tab, tools []*lentTool) (admitted []*lentTool, crowded []refused) {
+func (g *group) admit(t *tab, tools []*lentTool, most int) (admitted []*lentTool, crowded []refused) {
 	names := map[string]bool{}
 	for _, other := range g.tabs {
 		if other != t {
@@ -86,9 +86,9 @@ func (g *group) admit(t *tab, tools []*lentTool) (admitted []*lentTool, crowded 
 		}
 	}
 	for _, tool := range tools {
-		if names[tool.name] = true; len(names) > maxLent {
+		if names[tool.name] = true; len(names) > most {
 			delete(names, tool.name)
-			crowded = append(crowded, refused{tool.name, fmt.Sprintf("the clients of one principal lend at most %d tools", maxLent)})
+			crowded = append(crowded, refused{tool.name, fmt.Sprintf("the clients of one principal lend at most %d tools (lending.tools in the bridge's config)", most)})
 			continue
 		}
 		admitted = append(admitted, tool)
@@ -185,7 +185,7 @@ func (g *group) Call(ctx context.Context, name string, arguments json.RawMessage
 	if err != nil {
 		return nil, err
 	}
-	if err := t.limiter.Enter(ctx, g.principal, callTime); err != nil {
+	if err := t.limiter.Enter(ctx, g.principal, g.lending.limits.Load().Timeout); err != nil {
 		return nil, err
 	}
 	defer t.limiter.Leave(g.principal)

@@ -3,7 +3,7 @@ package web
 import (
 	"context"
 	"sync"
-	"time"
+	"sync/atomic"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/mcpserver"
@@ -15,37 +15,40 @@ const LentTools = "lent tools"
 // Lending has the tools that clients lend, such as those of web pages. Callers of the same principal see
 // them, on every carrier, and no others. Its methods may be called by many goroutines at once.
 type Lending struct {
-	none *bridge.List // of resources
+	none   *bridge.List // of resources
+	limits atomic.Pointer[Limits]
 
 	mu     sync.Mutex // guards groups, and their users
 	groups map[bridge.Principal]*group
 }
 
-const (
-	maxTools    = 64               // of a client
-	maxLent     = 256              // tools of all clients of a principal
-	maxToolSize = 32 << 10         // bytes of a definition
-	maxLentSize = 256 << 10        // bytes of those of a client
-	maxCalls    = 16               // that a client carries out at once
-	maxWaiting  = 1000             // calls that wait for a client
-	callTime    = 30 * time.Second // without progress, and for the turn of a call
-)
-
 // NewLending returns a Lending without clients.
 func NewLending() *Lending {
-	return &Lending{none: bridge.NewList(bridge.Resources, nil), groups: map[bridge.Principal]*group{}}
+	l := &Lending{none: bridge.NewList(bridge.Resources, nil), groups: map[bridge.Principal]*group{}}
+	l.SetLimits(Limits{})
+	return l
+}
+
+// SetLimits changes the limits. What is lent already stays, and so does the limit on the calls of a client
+// that is connected.
+func (l *Lending) SetLimits(limits Limits) {
+	limits = limits.withDefaults()
+	l.limits.Store(&limits)
 }
 
 // Join is for mcpserver.Options.Lend.
 func (l *Lending) Join(client *bridge.Caller) mcpserver.Lender {
+	limits := l.limits.Load()
 	return &tab{group: l.use(client.Principal), client: client, calls: map[int64]context.Context{},
-		limiter: bridge.NewLimiter("the client that carries it out is", maxCalls, maxWaiting)}
+		limiter: bridge.NewLimiter("the client that carries it out is", limits.Calls, limits.Queue)}
 }
 
 // Wrap returns a source that shows each caller the tools lent to its principal, behind those of source, as
-// an Overlay with these options does. It belongs directly around the Bridge.
+// an Overlay with these options does, within the limits as they are now. It belongs directly around the
+// Bridge.
 func (l *Lending) Wrap(source bridge.Source, opts bridge.OverlayOptions) bridge.Source {
-	opts.MaxFunctions, opts.Timeout, opts.Untrusted = maxLent, callTime, true
+	limits := l.limits.Load()
+	opts.MaxFunctions, opts.Timeout, opts.Untrusted = limits.Tools, limits.Timeout, true
 	return &wrapper{l, bridge.NewOverlay(source, opts)}
 }
 

@@ -57,14 +57,18 @@ func (t *tab) Lend(params *wire.Params) bridge.Reply {
 	if err := json.Unmarshal(params.Raw, &given); err != nil || given.Tools == nil {
 		return bridge.Failed(toolformat.Errorf(toolformat.Invalid, `mcpbridge/lend: expected params such as {"page": {"id": "x", "title": "Shop"}, "tools": [{"name": "find", "description": "…"}]}`))
 	}
-	tools, refusals := readTools(given.Tools)
 	g := t.group
+	limits := g.lending.limits.Load()
+	tools, refusals := limits.readTools(given.Tools)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if t.left {
 		return bridge.Failed(toolformat.Errorf(toolformat.Unavailable, "the connection has ended"))
 	}
-	tools, crowded := g.admit(t, tools)
+	if t.number == 0 && len(g.tabs) >= limits.Clients && g.indexOf(given.Page.ID) < 0 {
+		return bridge.Failed(toolformat.Errorf(toolformat.Unavailable, "%d clients of one principal lend tools already (lending.clients in the bridge's config)", len(g.tabs)))
+	}
+	tools, crowded := g.admit(t, tools, limits.Tools)
 	refusals = append(refusals, crowded...)
 	t.enter(&given)
 	t.tools = tools
@@ -73,21 +77,21 @@ func (t *tab) Lend(params *wire.Params) bridge.Reply {
 	return bridge.Result(result, nil)
 }
 
-// read returns the tools of a loan that can be had, and why the others cannot.
-func readTools(definitions []json.RawMessage) (tools []*lentTool, refusals []refused) {
+// readTools returns the tools of a loan that can be had, and why the others cannot.
+func (l *Limits) readTools(definitions []json.RawMessage) (tools []*lentTool, refusals []refused) {
 	refusals = []refused{}
 	size := 0
 	for _, raw := range definitions {
-		tool, err := newLentTool(raw)
+		tool, err := newLentTool(raw, l.ToolBytes)
 		size += len(raw)
 		switch {
 		case err != nil:
 		case slices.ContainsFunc(tools, func(other *lentTool) bool { return other.name == tool.name }):
 			err = fmt.Errorf("there is another tool of this name")
-		case len(tools) == maxTools:
-			err = fmt.Errorf("a client lends at most %d tools", len(tools))
-		case size > maxLentSize:
-			err = fmt.Errorf("the tools of a client have at most %d bytes", maxLentSize)
+		case len(tools) >= l.ClientTools:
+			err = fmt.Errorf("a client lends at most %d tools (lending.clientTools in the bridge's config)", l.ClientTools)
+		case size > l.ClientBytes:
+			err = fmt.Errorf("the tools of a client have at most %d bytes (lending.clientBytes in the bridge's config)", l.ClientBytes)
 		}
 		if err != nil {
 			refusals = append(refusals, refused{tool.name, err.Error()})
@@ -106,7 +110,7 @@ func (t *tab) enter(given *loan) {
 	if t.number == 0 {
 		g.handles++
 		t.number = g.handles
-		if i := slices.IndexFunc(g.tabs, func(other *tab) bool { return other.id != "" && other.id == given.Page.ID }); i >= 0 {
+		if i := g.indexOf(given.Page.ID); i >= 0 {
 			t.number, t.focused = g.tabs[i].number, g.tabs[i].focused
 			g.tabs[i] = t
 		} else {
@@ -120,6 +124,12 @@ func (t *tab) enter(given *loan) {
 		g.focused++
 		t.focused = g.focused
 	}
+}
+
+// indexOf returns the place of an earlier connection of a page, or -1. g.mu is held.
+func (g *group) indexOf(page string) int {
+	page = clip(page)
+	return slices.IndexFunc(g.tabs, func(t *tab) bool { return page != "" && t.id == page })
 }
 
 // clip returns a text as it may be shown.

@@ -27,7 +27,7 @@ const metaUntrusted = "mcpbridge/untrustedContent"
 
 // newLentTool reads the definition of a tool, with the annotations of WebMCP or those of MCP. The error is
 // for its author; the tool has its name, as far as that is known.
-func newLentTool(raw []byte) (tool *lentTool, err error) {
+func newLentTool(raw []byte, maxBytes int) (tool *lentTool, err error) {
 	tool = &lentTool{}
 	var d struct {
 		Name, Title, Description string
@@ -46,8 +46,8 @@ func newLentTool(raw []byte) (tool *lentTool, err error) {
 		return tool, fmt.Errorf("a name has 1 to 128 of A-Z a-z 0-9 _ . -")
 	case d.Description == "":
 		return tool, fmt.Errorf("it has no description")
-	case len(raw) > maxToolSize:
-		return tool, fmt.Errorf("its definition has more than %d bytes", maxToolSize)
+	case len(raw) > maxBytes:
+		return tool, fmt.Errorf("its definition has more than %d bytes (lending.toolBytes in the bridge's config)", maxBytes)
 	}
 	if d.InputSchema == nil {
 		d.InputSchema = json.RawMessage(`{"type":"object"}`)

@@ -49,7 +49,7 @@ type Config struct {
 	Settle         time.Duration  // bounds the wait of the first lists for several servers; default 2 s
 	Names          Names
 	Limits         Limits
-	Lending        bool // clients may lend tools to those of their own principal
+	Lending        lending
 	Log            Log
 	Daemon         Daemon
 	Warnings       []string // settings that were ignored or adapted, each `file:line: …`, in file order
@@ -293,7 +293,7 @@ func (c *Config) keys() keySet {
 		"settle":         {take: into(&c.Settle, readSettle)},
 		"names":          {take: inside(c.Names.keys)},
 		"limits":         {take: inside(c.Limits.keys)},
-		"lending":        {take: into(&c.Lending, readBool)},
+		"lending":        {take: into(&c.Lending, readLending)},
 		"log":            {take: inside(c.Log.keys)},
 		"daemon":         {take: inside(c.Daemon.keys)},
 

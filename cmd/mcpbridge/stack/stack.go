@@ -30,6 +30,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 	"github.com/mcpbridge/mcpbridge/mcpclient/oauth"
+	"github.com/mcpbridge/mcpbridge/mcpserver/web"
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 
@@ -181,7 +182,11 @@ func (s *Stack) Open(ctx context.Context, caller *bridge.Caller) (bridge.Session
 
 // wrap wraps what all sources are in, the innermost wrapper first.
 func (s *Stack) wrap(source bridge.Source, owner bool) bridge.Source {
-	if s.cfg.Lending {
+	if l := s.cfg.Lending; l.Enabled {
+		s.pool.lending.SetLimits(web.Limits{
+			Clients: l.Clients, Tools: l.Tools, ClientTools: l.ClientTools, ClientBytes: l.ClientBytes, ToolBytes: l.ToolBytes,
+			Calls: l.Calls, Queue: l.Queue, Timeout: l.Timeout,
+		})
 		source = s.pool.lending.Wrap(source, bridge.OverlayOptions{Native: bridge.NativeOptions{Log: s.log}, Reserved: s.bridge.Owner})
 	}
 	source = s.rates(source)
