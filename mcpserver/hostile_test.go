@@ -191,6 +191,27 @@ func TestParkedQuestionWithdrawn(t *testing.T) {
 	})
 }
 
+// Questions that come within the time for that reach the client together.
+func TestParkedQuestionsGathered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newParked(t)
+		p.Server.source = made(func(ctx context.Context, req *bridge.Request) bridge.Reply {
+			var asked sync.WaitGroup
+			for i := range 3 {
+				asked.Go(func() {
+					time.Sleep(time.Duration(i) * gatherTime / 3)
+					req.Back.Ask(ctx, wire.MethodElicit, fmt.Appendf(nil, `{"message":"%d"}`, i))
+				})
+			}
+			asked.Wait()
+			return bridge.Result([]byte(`{"content":[]}`), nil)
+		})
+		if _, body := p.post(t.Context(), "a", "t", ""); strings.Count(string(body), `"message":`) != 3 {
+			t.Errorf("got %s", body)
+		}
+	})
+}
+
 // An announced length takes no memory before the bytes arrive.
 func TestClaimedLength(t *testing.T) {
 	p := newMade(t, Options{}, okay)
