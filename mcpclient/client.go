@@ -29,6 +29,9 @@ type Client struct {
 	binds atomic.Bool
 	// The serverInfo of the version of the server that does not speak the modern era, if it is known.
 	refuses atomic.Pointer[string]
+	// The serverInfo of the version of the server on stdio that does not answer server/discover, or ends
+	// when it is asked that; nil if it is not known.
+	silent atomic.Pointer[string]
 	// The lists of all links.
 	kept keptLists
 	// What is wrong with the latest list of each kind.
@@ -68,7 +71,7 @@ func (c *Client) Open(_ context.Context, caller *bridge.Caller) (bridge.Session,
 	if made := c.links[first]; first != key && made != nil && made.serves(caller) {
 		l = made // when the server's era was not known
 	}
-	if old := c.links[key.ofModern()]; l == nil && c.legacyOnly(&key) && old != nil {
+	if old := c.links[key.ofEra(true)]; l == nil && c.legacyOnly(&key) && old != nil {
 		l = old // made when it was not known
 	}
 	if l == nil {
@@ -80,7 +83,7 @@ func (c *Client) Open(_ context.Context, caller *bridge.Caller) (bridge.Session,
 		c.links[key] = l
 		c.wg.Go(l.supervise)
 	}
-	s := &session{link: l, caller: caller, done: make(chan struct{})}
+	s := &session{caller: caller, done: make(chan struct{})}
 	l.addSession(s)
 	return s, nil
 }
@@ -114,17 +117,36 @@ func (c *Client) Status() Status {
 }
 
 // List implements bridge.Session.
-func (s *session) List(ctx context.Context, kind bridge.ListKind) (*bridge.List, error) {
-	l, err := s.link.list(ctx, kind)
-	if !s.listed.Swap(true) && err == nil {
-		return s.link.list(ctx, kind) // a change in between was not notified
-	}
-	return l, err
+func (s *session) List(ctx context.Context, kind bridge.ListKind) (list *bridge.List, err error) {
+	s.onLink(func(l *link) bool {
+		list, err = l.list(ctx, kind)
+		if !s.listed.Swap(true) && err == nil {
+			list, err = l.list(ctx, kind) // a change in between was not notified
+		}
+		return err == nil
+	})
+	return list, err
 }
 
 // Do implements bridge.Session.
-func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
-	l := s.link
+func (s *session) Do(ctx context.Context, req *bridge.Request) (reply bridge.Reply) {
+	s.onLink(func(l *link) bool {
+		reply = l.do(ctx, req, s)
+		return reply.Err == nil
+	})
+	return reply
+}
+
+// onLink runs f on the session's link. It runs f again if f failed on a link that had no connection,
+// and has handed the session over.
+func (s *session) onLink(f func(*link) (ok bool)) {
+	for l := s.link.Load(); !f(l) && s.link.Load() != l; {
+		l = s.link.Load()
+	}
+}
+
+// do carries out a request of a caller.
+func (l *link) do(ctx context.Context, req *bridge.Request, s *session) bridge.Reply {
 	switch req.Method {
 	case wire.MethodSubscribe, wire.MethodUnsubscribe:
 		return l.watch(ctx, req, s)
@@ -168,14 +190,16 @@ func (s *session) Close() error {
 		return nil
 	}
 	close(s.done)
-	l := s.link
-	if c := l.conn.Load(); c != nil {
-		c.cancelCalls(s)
-	}
-	l.forget(s)
-	l.removeSession(s)
-	if l.key.own {
-		l.client.drop(l)
+	for l := (*link)(nil); l != s.link.Load(); { // again if the link has handed it over meanwhile
+		l = s.link.Load()
+		if c := l.conn.Load(); c != nil {
+			c.cancelCalls(s)
+		}
+		l.forget(s)
+		l.removeSession(s)
+		if l.key.own {
+			l.client.drop(l)
+		}
 	}
 	return nil
 }
@@ -276,14 +300,14 @@ func (l *link) clientInfo() []byte {
 
 // session is a caller on a link. It implements bridge.Session.
 type session struct {
-	link   *link
+	link   atomic.Pointer[link] // another one once this has handed it over
 	caller *bridge.Caller
 	level  atomic.Int32 // the wire.LogLevel that the caller has set; 0 means none
 	listed atomic.Bool  // the caller has read a list, and is notified of changes
 	closed atomic.Bool
 	done   chan struct{} // closed after closed is set
 
-	watches, watchedBytes int // resources of which the caller wants updates, and bytes of their URIs; guarded by link.mu
+	watches, watchedBytes atomic.Int64 // resources of which the caller wants updates, and bytes of their URIs; changed with link.mu held
 }
 
 // wants reports whether the caller wants a log message. One that has set no level gets them all.
@@ -292,7 +316,7 @@ func (s *session) wants(message []byte) bool { return wire.LogLevel(s.level.Load
 // notify sends the caller a notification that belongs to none of its requests.
 func (s *session) notify(method string, params []byte) {
 	if s.caller.Notify != nil {
-		defer s.link.cfg.recovered(nil)
+		defer s.link.Load().cfg.recovered(nil)
 		s.caller.Notify(method, params)
 	}
 }
@@ -307,8 +331,8 @@ type linkKey struct {
 	bridges      int    // through which the callers come, as far as the server is told of them
 }
 
-// ofModern returns the key of the link for callers of the modern era.
-func (k linkKey) ofModern() linkKey {
-	k.modern = true
+// ofEra returns the key of the link for callers of an era, who have all else in common.
+func (k linkKey) ofEra(modern bool) linkKey {
+	k.modern = modern
 	return k
 }

@@ -108,7 +108,11 @@ func (l *link) dialCarrier(ctx context.Context, dial dialer) (*conn, error) {
 		}
 		l.client.binds.Store(false)
 	}
-	c, err := l.open(ctx, dial, func(c *conn, ctx context.Context) error { return c.handshake(ctx, l.key.modern) })
+	handshake := func(c *conn, ctx context.Context) error { return c.handshake(ctx, l.key.modern) }
+	c, err := l.open(ctx, dial, handshake)
+	if errors.Is(err, errEnded) {
+		c, err = l.open(ctx, dial, handshake)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -200,13 +204,37 @@ func (c *conn) handshake(ctx context.Context, modern bool) error {
 	answered := errors.As(err, &e) && e.Raw != nil || refused(err)
 	switch {
 	case err == nil && modern:
-		// An error means that the server speaks the legacy era alone, or on this connection.
-		err := c.discover(ctx)
-		c.bound = errors.As(err, &e) && string(wire.Lookup(e.Raw, "code")) == strconv.Itoa(wire.InvalidRequest)
+		return c.discoverToo(ctx)
 	case err != nil && answered && c.alive() && ctx.Err() == nil && c.discover(ctx) == nil:
 		return nil // the server speaks the modern era alone
 	}
 	return err
+}
+
+// errEnded means that a server has ended because it was sent server/discover.
+var errEnded = errors.New("it ended when it was sent server/discover")
+
+// discoverToo finds out whether a server that has answered initialize speaks the modern era too: an
+// error means that it speaks the legacy era alone, or on this connection. A version of it that gives no
+// answer is not asked again, nor one that ends, which is errEnded.
+func (c *conn) discoverToo(ctx context.Context) error {
+	server := string(wire.Lookup(c.about, "serverInfo"))
+	if silent := c.link.client.silent.Load(); silent != nil && *silent == server {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.ConnectTimeout/2)
+	defer cancel()
+	err := c.discover(ctx)
+	var e *toolformat.Error
+	c.bound = errors.As(err, &e) && string(wire.Lookup(e.Raw, "code")) == strconv.Itoa(wire.InvalidRequest)
+	switch {
+	case !c.alive() && c.link.ctx.Err() == nil:
+		c.link.client.silent.Store(&server)
+		return errEnded
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		c.link.client.silent.Store(&server)
+	}
+	return nil
 }
 
 // initialize does the handshake of revisions up to 2025-11-25.

@@ -12,6 +12,7 @@
 //
 //	client                      Client, sessions as their callers see them, and which link is whose
 //	link, connect               the state of a link, its goroutine, the phases of a connection
+//	handover                    from one link to another, whose process serves callers of both eras
 //	watch, restore              subscriptions, log levels and tasks, which outlive a connection
 //	lists, refetch              the server's lists, and when they are fetched again
 //	kept                        how much the lists of all links take

@@ -99,6 +99,7 @@ func newLink(c *Client, key linkKey, caller *bridge.Caller) *link {
 func (l *link) addSession(s *session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	s.link.Store(l)
 	l.sessions[s] = struct{}{}
 	l.first = cmp.Or(l.first, &s.caller.Principal)
 	l.mixed = l.mixed || *l.first != s.caller.Principal
@@ -250,7 +251,7 @@ func (l *link) unavailable() *toolformat.Error {
 // in the link's goroutine, and is the only function that changes the link's state.
 func (l *link) supervise() {
 	defer l.client.kept.release(l) // after every fetch: the connections have been closed
-	failures := 0
+	failures, served := 0, false
 	for l.ctx.Err() == nil {
 		if !l.awaitResumed() || l.cfg.Lazy && !(l.awaitDemand() && l.awaitResumed()) {
 			return
@@ -261,8 +262,15 @@ func (l *link) supervise() {
 		}
 		l.setState(Connecting, nil, 0)
 		c, err := l.start()
+		if !served && l.handOver(c) {
+			if c != nil {
+				c.close()
+			}
+			return
+		}
 		if err == nil {
 			start := time.Now()
+			served = true
 			if err = l.serve(c); err == nil {
 				continue
 			}

@@ -29,7 +29,7 @@ func eraChild(tools string, take func(s *peer.Server, era string, c *peer.Call))
 	if err != nil {
 		os.Exit(1)
 	}
-	s := peer.NewServer(map[string]string{"legacy": peer.Legacy, "refusing": peer.Legacy, "modern": peer.Modern}[string(era)])
+	s := peer.NewServer(map[string]string{"legacy": peer.Legacy, "refusing": peer.Legacy, "dying": peer.Legacy, "mute": peer.Legacy, "modern": peer.Modern}[string(era)])
 	s.Tools = tools
 	switch string(era) {
 	case "binding":
@@ -44,6 +44,13 @@ func eraChild(tools string, take func(s *peer.Server, era string, c *peer.Call))
 				c.Reply(`"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"peer","version":"2"}`)
 			}
 			return c.Method == wire.MethodInitialize
+		}
+	case "dying", "mute": // when they are sent server/discover
+		s.Before = func(c *peer.Call) bool {
+			if c.Method == wire.MethodDiscover && string(era) == "dying" {
+				os.Exit(1)
+			}
+			return c.Method == wire.MethodDiscover
 		}
 	case "refusing": // server/discover, in words that one which binds could use
 		s.Before = func(c *peer.Call) bool {
@@ -223,27 +230,74 @@ func TestRefusingServer(t *testing.T) {
 	}
 }
 
-// A server of the legacy era is one process for callers of both eras once it is known to be one, whoever
-// came first. Its next version is asked again.
+// A server of the legacy era is one process for callers of both eras, whoever came first, also if
+// server/discover ends it.
 func TestLegacyServerOfBothEras(t *testing.T) {
-	for _, modernFirst := range []bool{false, true} {
-		t.Run(fmt.Sprint("modern first ", modernFirst), func(t *testing.T) {
-			sourcetest.NoLeaks(t)
-			cfg := eraConfig(t, "legacy", mcpclient.Shared)
-			cfg.Name, cfg.Steady, cfg.IdleTimeout = "up", time.Nanosecond, time.Hour
-			client := mcpclient.New(cfg)
-			t.Cleanup(func() { client.Close() })
-			none := &caller{T: t, client: client}
-			kept, _, _ := none.also(bridge.Caller{ID: "1", Modern: modernFirst}).who()
-			if !modernFirst {
-				probe := none.also(bridge.Caller{ID: "2", Modern: true})
-				probe.who()
-				probe.session.Close()
-			}
-			for i := range 4 {
-				if pid, _, _ := none.also(bridge.Caller{ID: fmt.Sprint("c", i), Modern: i%2 == 0}).who(); pid != kept {
-					t.Errorf("caller %d has the process %s, want %s", i, pid, kept)
+	for _, era := range []string{"legacy", "dying", "mute"} {
+		for _, modernFirst := range []bool{false, true} {
+			t.Run(fmt.Sprint(era, ", modern first ", modernFirst), func(t *testing.T) {
+				none := bothEras(t, era)
+				kept, _, _ := none.also(bridge.Caller{ID: "1", Modern: modernFirst}).who()
+				for i := range 4 {
+					if pid, _, _ := none.also(bridge.Caller{ID: fmt.Sprint("c", i), Modern: i%2 == 0}).who(); pid != kept {
+						t.Errorf("caller %d has the process %s, want %s", i, pid, kept)
+					}
 				}
+			})
+		}
+	}
+}
+
+// bothEras makes a client of a server on stdio that callers share.
+func bothEras(t *testing.T, era string, change ...func(*mcpclient.Config)) *caller {
+	sourcetest.NoLeaks(t)
+	cfg := eraConfig(t, era, mcpclient.Shared)
+	for _, f := range change {
+		f(&cfg)
+	}
+	cfg.Name, cfg.Steady, cfg.IdleTimeout, cfg.ConnectTimeout = "up", time.Nanosecond, time.Hour, 10*time.Second
+	if era == "mute" {
+		cfg.ConnectTimeout = 2 * time.Second
+	}
+	client := mcpclient.New(cfg)
+	t.Cleanup(func() { client.Close() })
+	return &caller{T: t, client: client}
+}
+
+// Callers of both eras that come at once end up with one process, and those that leave meanwhile leave
+// nothing.
+func TestLegacyServerAtOnce(t *testing.T) {
+	none := bothEras(t, "legacy")
+	var wg sync.WaitGroup
+	for i := range 20 {
+		one := none.also(bridge.Caller{ID: fmt.Sprint("c", i), Modern: i%2 == 0})
+		wg.Go(func() {
+			defer one.session.Close()
+			if i < 10 {
+				one.session.List(t.Context(), bridge.Tools)
+			}
+		})
+	}
+	pids := none.pids(10, func(i int) bridge.Caller { return bridge.Caller{ID: fmt.Sprint(i), Modern: i%2 == 0} })
+	wg.Wait()
+	if links := none.client.Links(); len(pids) != 1 || len(links) != 1 || links[0].Callers != 10 {
+		t.Errorf("processes %v, links %+v", pids, links)
+	}
+}
+
+// What a modern caller asks for before the era of the server is known is answered by the process for
+// legacy callers, also if the bound leaves no room for a second one.
+func TestHandOver(t *testing.T) {
+	for _, room := range []int{1, 2} {
+		t.Run(fmt.Sprint("room for ", room), func(t *testing.T) {
+			none := bothEras(t, "legacy", func(cfg *mcpclient.Config) { cfg.Children = &mcpclient.Children{Max: room} })
+			none.also(bridge.Caller{ID: "legacy"}).who()
+			modern := none.also(bridge.Caller{ID: "modern", Modern: true})
+			if r := modern.reply(modern.ask(t.Context(), wire.MethodSubscribe, "file:///a")); r.Err == nil || r.Err.Code != toolformat.Unsupported {
+				t.Errorf("a subscription, which the server does not know: %s %v", r.Result, r.Err)
+			}
+			if list, err := modern.session.List(t.Context(), bridge.Tools); err != nil || len(list.Items) == 0 {
+				t.Errorf("its list: %v %v", list, err)
 			}
 		})
 	}

@@ -121,7 +121,7 @@ func (c *conn) progressed(m *wire.Message) {
 
 // notify passes a notification to the caller.
 func (k *call) notify(method string, params []byte) {
-	defer k.owner.link.cfg.recovered(nil)
+	defer k.conn.cfg.recovered(nil)
 	k.back.Notify(method, params)
 }
 

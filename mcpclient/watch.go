@@ -183,11 +183,11 @@ func (l *link) addWatcher(w *watch, s *session) (watched, full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, ok := w.sessions[s]; !ok && !s.closed.Load() {
-		if s.watches == maxWatches || s.watchedBytes+len(w.uri) > maxWatchedBytes {
+		if s.watches.Load() >= maxWatches || s.watchedBytes.Load()+int64(len(w.uri)) > maxWatchedBytes {
 			return false, true
 		}
-		s.watches++
-		s.watchedBytes += len(w.uri)
+		s.watches.Add(1)
+		s.watchedBytes.Add(int64(len(w.uri)))
 		w.sessions[s] = struct{}{}
 	}
 	return w.at != nil && w.at == l.conn.Load() && w.at.alive(), false
@@ -203,8 +203,8 @@ func (l *link) removeWatcher(w *watch, s *session) (last bool) {
 // remove is removeWatcher with link.mu held.
 func (w *watch) remove(s *session) (last bool) {
 	if _, ok := w.sessions[s]; ok {
-		s.watches--
-		s.watchedBytes -= len(w.uri)
+		s.watches.Add(-1)
+		s.watchedBytes.Add(-int64(len(w.uri)))
 		delete(w.sessions, s)
 	}
 	return len(w.sessions) == 0

@@ -2,7 +2,9 @@ package stack
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -10,10 +12,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
+
+func TestMain(m *testing.M) {
+	peer.Main()
+	os.Exit(m.Run())
+}
 
 // Two definitions make one client only if they are equal in every field of mcpclient.Config, but for
 // those that the pool sets or that have another part in the key.
@@ -124,6 +134,42 @@ func TestPoolShares(t *testing.T) {
 	}
 	if err := pool.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A server of the legacy era is one process for the callers of all Stacks, of either era.
+func TestPoolOneProcess(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	server := peer.NewServer(peer.Legacy)
+	server.Tools = `{"name":"a","inputSchema":{"type":"object"}}`
+	command, env := server.Child(t)
+	text, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"one": map[string]any{"command": command[0], "env": env}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, path := NewPool(), filepath.Join(t.TempDir(), config.FileName)
+	defer pool.Close()
+	for i, modern := range []bool{false, true, true, false} {
+		cfg, err := config.Loader{}.Parse(path, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := New(cfg, Options{Pool: pool})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		session, err := s.Open(t.Context(), &bridge.Caller{ID: fmt.Sprint(i), Modern: modern})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer session.Close()
+		if list, err := session.List(t.Context(), bridge.Tools); err != nil || len(list.Items) != 1 {
+			t.Errorf("caller %d: %v %v", i, list, err)
+		}
+		if links := s.clients[0].Links(); len(links) != 1 || links[0].Callers != i+1 {
+			t.Errorf("caller %d: %+v", i, links)
+		}
 	}
 }
 
