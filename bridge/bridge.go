@@ -61,6 +61,7 @@ type member struct {
 	Member
 	limiter  *Limiter // of Concurrency
 	prefixes []string // of names that are the member's alone; empty for an only member
+	ui       string   // prefix of its ui URIs; empty for an only member
 	log      *Throttle
 	logged   int // problems; guarded by Bridge.mu
 }
@@ -86,6 +87,7 @@ func New(opts Options, members ...Member) *Bridge {
 		own := &member{Member: m, log: &Throttle{To: opts.Log, Burst: 100, Every: time.Second}}
 		if len(members) > 1 {
 			own.prefixes = []string{toolformat.Prefix(m.Name), own.prefix(len(members))}
+			own.ui = uiPrefix(m.Name, b.members)
 		}
 		if m.Concurrency > 0 {
 			own.limiter = NewLimiter(m.Name+" is", m.Concurrency, opts.Queue).among(opts.Principals)
@@ -284,6 +286,9 @@ func (s *session) fromBelow(member int, method string, params []byte) {
 	kind := slices.IndexFunc(kinds[:], func(k listKind) bool { return k.changed == method })
 	if kind < 0 {
 		if len(s.bridge.members) == 1 || notifies(method) && !s.isForeign(member, method, params) {
+			if method == wire.NotificationResourceUpdated {
+				params = s.bridge.members[member].withShownURI(params, "uri")
+			}
 			s.caller.notify(method, params)
 		}
 		return

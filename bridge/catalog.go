@@ -135,7 +135,7 @@ func (m *merge) addPart(index int, p part) {
 // name returns the name that an item is shown with.
 func (m *merge) name(member *member, key string) string {
 	if !kinds[m.kind].named {
-		return key
+		return member.shownURI(key)
 	}
 	return m.fit(member, member.prefix(len(m.members))+m.rename(member, key))
 }
@@ -241,12 +241,16 @@ func (m *merge) place(member *member, e entry, name string) {
 }
 
 func (m *merge) addEntry(member *member, e entry, name string) {
-	e.item.Key = name
+	e.item.Key, e.item.Member, e.item.Own = name, member.Name, ""
 	if name != e.route.key {
+		e.item.Own = e.route.key
 		e.item.Raw = wire.SetMember(e.item.Raw, kinds[m.kind].key, wire.AppendString(nil, name))
 	}
 	if text, ok := member.Describe[e.route.key]; ok && m.kind == Tools {
 		e.item.Raw = wire.SetMember(e.item.Raw, "description", wire.AppendString(nil, text))
+	}
+	if m.kind == Tools {
+		e.item.Raw = member.withShownURIs(e.item.Raw)
 	}
 	m.index[name] = len(m.entries)
 	m.entries = append(m.entries, e)

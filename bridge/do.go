@@ -80,13 +80,20 @@ func (s *session) toOwner(ctx context.Context, kind ListKind, key wire.Key, req 
 	if err != nil {
 		return Failed(err)
 	}
-	if r.key != req.Target {
+	own := r.key != req.Target
+	if own {
 		below := *req
 		below.Target = r.key
 		below.Edits = append(slices.Clip(req.Edits), wire.Edit{Key: key, Value: wire.AppendString(nil, r.key)})
+		if kind == Resources {
+			below.Take = nil
+		}
 		req = &below
 	}
 	reply := s.send(ctx, r.member, req)
+	if own && req.Method == wire.MethodResourcesRead {
+		s.bridge.members[r.member].showContents(&reply)
+	}
 	if s.open && reply.Err != nil && reply.Err.Code == toolformat.NotFound && reply.Err.Raw == nil && kinds[kind].named {
 		if v, err := s.view(ctx, kind); err == nil {
 			reply.Err = v.list.Unknown(req.Target)
@@ -165,6 +172,9 @@ func (s *session) complete(ctx context.Context, req *Request) Reply {
 func (s *session) route(ctx context.Context, kind ListKind, target string) (route, *toolformat.Error) {
 	if s.open || len(s.subs) == 1 && !kinds[kind].named && s.selection.has[0] {
 		return route{key: target}, nil
+	}
+	if r, ok := s.bridge.uiOwner(target); ok && !kinds[kind].named && s.selection.has[r.member] {
+		return r, nil // a page need not be listed
 	}
 	if v := s.views[kind].Load(); v != nil {
 		if r, ok := v.routes[target]; ok {

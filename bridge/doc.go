@@ -7,7 +7,7 @@
 //
 //   - source.go: Source, Session, Request, Reply, Caller. list.go: List and its items.
 //   - bridge.go, do.go, tasks.go: a Bridge and where its requests go. catalog.go: merging lists,
-//     names, conflicts, patterns of names. selection.go: the members that a caller may use.
+//     names, conflicts, patterns of names. apps.go: URIs of MCP Apps. selection.go: the members that a caller may use.
 //     via.go: the bridges that a client comes through.
 //     visible.go: hidden characters.
 //   - wrap.go: Wrap. guard.go, overlay.go: wrappers.

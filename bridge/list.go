@@ -64,6 +64,9 @@ type Item struct {
 	Key string // the name or URI by which the list's reader knows the item
 	Raw []byte // the definition, raw JSON, with Key
 
+	Member string // of a Bridge that has the item; "" elsewhere. Of nested Bridges the outermost sets it
+	Own    string // the name or URI that Member has for it, if the Bridge shows another one
+
 	Untrusted    bool   // what the annotations say decides nothing
 	Repeatable   bool   // the tool is annotated as read-only or idempotent
 	ParamHeaders bool   // arguments may be repeated in HTTP headers (x-mcp-header, SEP-2243)
@@ -107,7 +110,7 @@ func faultOfKeys(definition []byte) string {
 
 // equal reports whether two items are the same in every field.
 func (it Item) equal(other Item) bool {
-	return it.Key == other.Key && it.Function == other.Function && it.Untrusted == other.Untrusted && it.Repeatable == other.Repeatable &&
+	return it.Key == other.Key && it.Member == other.Member && it.Own == other.Own && it.Function == other.Function && it.Untrusted == other.Untrusted && it.Repeatable == other.Repeatable &&
 		it.ParamHeaders == other.ParamHeaders && string(it.Raw) == string(other.Raw)
 }
 

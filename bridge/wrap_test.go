@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/apps"
 	"github.com/mcpbridge/mcpbridge/bridge/observe"
 	"github.com/mcpbridge/mcpbridge/bridge/pins"
 	"github.com/mcpbridge/mcpbridge/bridge/profile"
@@ -33,7 +34,7 @@ func TestWrappers(t *testing.T) {
 	defer stream.Read(observe.Reading{}, func([]observe.Call) {}).Close()
 	none := func(source bridge.Source) bridge.Source { return source }
 	observed := func(s bridge.Source) bridge.Source { return stream.Wrap(s, nil) }
-	whole := func(s bridge.Source) bridge.Source { return observed(profiles(limited(guard(overlay(s))))) }
+	whole := func(s bridge.Source) bridge.Source { return observed(apps.Wrap(profiles(limited(guard(overlay(s)))))) }
 	for _, c := range []struct {
 		name         string
 		member, wrap func(bridge.Source) bridge.Source
@@ -43,6 +44,7 @@ func TestWrappers(t *testing.T) {
 		{"Overlay", none, overlay},
 		{"a Stream of calls", none, observed},
 		{"profiles", none, profiles},
+		{"apps", none, apps.Wrap},
 		{"pins", pinning(t), none},
 		{"all", func(s bridge.Source) bridge.Source { return guard(pinning(t)(s)) }, whole},
 		{"all twice", none, func(s bridge.Source) bridge.Source {

@@ -285,6 +285,10 @@ func (c *conn) inputResponses(ctx context.Context, req *bridge.Request, owner *s
 // nothing are the capabilities of callers that cannot be asked.
 const nothing = "{}"
 
+// relays are the capabilities of a link whose callers differ: pages of MCP Apps reach those that show them,
+// and their tools have to do without as well.
+const relays = `{"extensions":{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}}`
+
 // offered returns the capabilities that initialize states: on a link of several callers those by
 // which the server could ask are left out.
 func (k *linkKey) offered() []byte {

@@ -232,7 +232,7 @@ func (l *link) serves(caller *bridge.Caller) bool {
 // known. A server of the legacy era can ask only on links of one caller: elsewhere it would be unknown
 // which caller is meant.
 func (c *Client) key(caller *bridge.Caller, known bool) linkKey {
-	key := linkKey{capabilities: nothing, modern: caller.Modern}
+	key := linkKey{capabilities: relays, modern: caller.Modern}
 	if c.cfg.Era != "" {
 		key.modern = c.cfg.Era == Modern
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/apps"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -50,14 +51,14 @@ func TestClientInfo(t *testing.T) {
 		client       string
 		capabilities string
 	}{
-		{mcpclient.Session, `{"name":"editor","version":"7","_meta":{"io.github.mcpbridge/via":[{"id":"2","name":"mcpbridge"}]}}`, `{"experimental":{"com.x/z":{}}}`},
-		{mcpclient.Shared, `{"_meta":{"io.github.mcpbridge/via":[{"id":"2","name":"mcpbridge"}]},"name":"mcpbridge"}`, `{}`},
+		{mcpclient.Session, `{"name":"editor","version":"7","_meta":{"io.github.mcpbridge/via":[{"id":"2","name":"mcpbridge"}]}}`, `{"experimental":{"com.x/z":{}},"extensions":{"io.modelcontextprotocol/ui":{}}}`},
+		{mcpclient.Shared, `{"_meta":{"io.github.mcpbridge/via":[{"id":"2","name":"mcpbridge"}]},"name":"mcpbridge"}`, apps.Shows},
 	} {
 		t.Run(string(c.sharing), func(t *testing.T) {
 			sourcetest.NoLeaks(t)
 			s := peer.NewServer(peer.Legacy)
 			session := openAs(t, s, mcpclient.Config{Sharing: c.sharing, ID: "2", ClientInfo: []byte(`{"name":"mcpbridge"}`)},
-				&bridge.Caller{ID: "1", Info: []byte(mine), Capabilities: []byte(`{"experimental":{"com.x/z":{}}}`)})
+				&bridge.Caller{ID: "1", Info: []byte(mine), Capabilities: []byte(`{"extensions":{"io.modelcontextprotocol/ui":{}},"experimental":{"com.x/z":{}}}`)})
 			session.List(t.Context(), bridge.Tools)
 			params := s.Await(t, wire.MethodInitialize, 1)[0].Params.Raw
 			if got := string(wire.Lookup(params, "clientInfo")); got != c.client {

@@ -19,7 +19,7 @@ var definitions = []string{
 	`{"inputSchema":{"type":"object"},"description":"fails as a tool fails: <b>\u00e9\u2028 & \ud83d\ude00 \/","name":"fail"}`,
 	`{"name":"error","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true,"idempotentHint":false,"x-unknown":[1.0,1e2]}}`,
 	`{"name":"progress","title":"Progress","inputSchema":{"type":"object","properties":{"n":{"type":"integer","maximum":12345678901234567890,"multipleOf":1e-400,"default":-0.0}},"required":["n"]}}`,
-	`{"name":"log","inputSchema":{"type":"object"},"_meta":{"vendor/key":{"z":1,"a":2},"ui":{"resourceUri":"ui://a"}}}`,
+	`{"name":"log","inputSchema":{"type":"object"},"_meta":{"vendor/key":{"z":1,"a":2},"ui":{"visibility":["model","app"],"later":1.0}}}`,
 	`{"name":"wait","inputSchema":{"type":"object"},"icons":[{"src":"data:image/png;base64,AA==","sizes":["16x16","any"],"mimeType":"image/png"}]}`,
 	`{"name":"cancelled","inputSchema":{"type":"object"},"execution":{"taskSupport":"forbidden"},"x-future":{"deep":[[[{"k":null}]]]}}`,
 	`{ "name" : "spaced" ,	"inputSchema" : { "type" : "object" , "$defs" : { "a" : true , "" : { } } } }`,

@@ -6,13 +6,11 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/logbook"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 	webconsole "github.com/mcpbridge/mcpbridge/mcpserver/web/console"
-	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // ownConsole is the console of serve: what the page in mcpserver/web/console shows, and does.
@@ -78,6 +76,7 @@ func (c *ownConsole) state() consoleState {
 type consoleItem struct {
 	Name       string          `json:"name"` // or URI
 	Server     string          `json:"server"`
+	Own        string          `json:"own,omitempty"` // name or URI that the server has for it, if that is another
 	Untrusted  bool            `json:"untrusted,omitempty"`
 	Definition json.RawMessage `json:"definition"`
 }
@@ -94,28 +93,9 @@ func (c *ownConsole) items(r *http.Request) (any, error) {
 	}
 	all := []consoleItem{}
 	for _, it := range list.Items {
-		all = append(all, consoleItem{it.Key, c.owner(it.Key), it.Untrusted, json.RawMessage(it.Raw)})
+		all = append(all, consoleItem{it.Key, it.Member, it.Own, it.Untrusted, json.RawMessage(it.Raw)})
 	}
 	return all, nil
-}
-
-// owner returns the server whose prefix a name has, or the only one; "" if that is unknown.
-func (c *ownConsole) owner(name string) (owner string) {
-	cfg := c.live.Live.Stack().Config()
-	if len(cfg.Servers) == 1 && !cfg.HasNatives() {
-		return cfg.Servers[0].Name
-	}
-	longest := 0
-	for _, server := range cfg.Servers {
-		prefix := toolformat.Prefix(server.Name)
-		if server.Prefix != nil {
-			prefix = *server.Prefix
-		}
-		if strings.HasPrefix(name, prefix) && len(prefix) > longest {
-			owner, longest = server.Name, len(prefix)
-		}
-	}
-	return owner
 }
 
 // consoleCaller is a client with a session.

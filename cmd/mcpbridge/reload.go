@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge/apps"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/envfile"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/watch"
@@ -64,7 +65,7 @@ func newLive(f *sourceFlags, cfg *config.Config, opts stack.Options, load func()
 // open opens the session that keeps shared servers up.
 func (l *live) open(ctx context.Context) (err error) {
 	operator := *l.caller
-	operator.Operator = true
+	operator.Operator, operator.Capabilities = true, []byte(apps.Shows) // as the console does
 	l.own, err = l.Live.Open(ctx, &operator)
 	return err
 }

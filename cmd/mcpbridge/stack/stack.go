@@ -22,6 +22,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/account"
+	"github.com/mcpbridge/mcpbridge/bridge/apps"
 	"github.com/mcpbridge/mcpbridge/bridge/outbound"
 	"github.com/mcpbridge/mcpbridge/bridge/pins"
 	"github.com/mcpbridge/mcpbridge/bridge/profile"
@@ -191,7 +192,7 @@ func (s *Stack) wrap(source bridge.Source, owner bool) bridge.Source {
 	}
 	source = s.rates(source)
 	profiles := s.profiles(owner)
-	source = profile.New(source, profiles)
+	source = apps.Wrap(profile.New(source, profiles))
 	source = s.Calls().Wrap(source, profiles.Of)
 	return source
 }
