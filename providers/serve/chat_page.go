@@ -9,6 +9,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -139,7 +140,7 @@ func (p *page) write(ctx context.Context) {
 				return
 			}
 		case <-ping.C:
-			p.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTimeout))
+			p.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(endpoint.WriteTimeout))
 		case <-ctx.Done():
 			p.sayClose(context.Cause(ctx))
 			return
@@ -175,7 +176,7 @@ func (p *page) sendEvents() error {
 func (p *page) send(text []byte) error {
 	p.writing.Lock()
 	defer p.writing.Unlock()
-	p.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+	p.conn.SetWriteDeadline(time.Now().Add(endpoint.WriteTimeout))
 	return p.conn.WriteMessage(websocket.TextMessage, text)
 }
 

@@ -2,12 +2,10 @@
 // tools (Server), conversations of web pages (Chat), and the answers to the sampling requests of MCP
 // servers (Sampling).
 //
-// server.go has the Server. request.go reads its requests: request_content.go the content of
-// messages, request_parameter.go what tunes the answer, request_tools.go the tools, and
-// request_legacy.go functions, which were before tools. completion.go writes its responses.
-// admission.go bounds how many are in progress.
-// sampling.go and sampling_message.go do the same for Sampling. rounds.go keeps, for both, the
-// rounds of calls that a client does not see.
+// server.go has the Server, complete.go what it does with a request of any of its APIs, which are a package
+// each below internal: they read requests into one form and write responses. admission.go bounds how many are
+// in progress. sampling.go and sampling_message.go have Sampling. rounds.go keeps, for both, the rounds of
+// calls that a client does not see.
 //
 // chat.go has the Chat, chat_page.go a connection of a page, chat_talk.go a conversation, which
 // outlives connections, chat_message.go what they send each other.

@@ -72,10 +72,17 @@ func (d digest) with(m *providers.Message) digest {
 	return digest(h.Sum(nil))
 }
 
-// expand inserts the hidden rounds into a conversation, and returns the digest of what the
-// client sent. A conversation that is unknown, or has expired, stays as it was sent, which is
-// valid too. expand may change the messages.
-func (h *hiddenRounds) expand(principal string, messages []providers.Message) ([]providers.Message, digest) {
+// A clientView is a conversation as its client sees it.
+type clientView struct {
+	rounds    *hiddenRounds
+	principal string
+	key       digest
+}
+
+// expand inserts the hidden rounds into a conversation, and returns the client's view of it. A
+// conversation that is unknown, or has expired, stays as it was sent, which is valid too. expand may change
+// the messages.
+func (h *hiddenRounds) expand(principal string, messages []providers.Message) ([]providers.Message, *clientView) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.evictExpired(time.Now())
@@ -88,8 +95,9 @@ func (h *hiddenRounds) expand(principal string, messages []providers.Message) ([
 			known, rest = e, messages[i+1:]
 		}
 	}
+	view := &clientView{h, principal, key}
 	if known == nil {
-		return messages, key
+		return messages, view
 	}
 	for i := range rest {
 		for _, p := range rest[i].Parts {
@@ -101,19 +109,18 @@ func (h *hiddenRounds) expand(principal string, messages []providers.Message) ([
 			}
 		}
 	}
-	return append(slices.Clip(known.messages), rest...), key
+	return append(slices.Clip(known.messages), rest...), view
 }
 
 // handOut returns the calls that wait in a run as the client gets them, and keeps the run for
-// the request with their results. key is the digest of the client's request. The arguments
-// have the tools' own names; invalid ones are left to the client. The ids are new: those of
-// some providers can be guessed, or are not unique.
-func (h *hiddenRounds) handOut(principal string, key digest, run *providers.Run, set *providers.ToolSet, f toolformat.Format) []*providers.Call {
+// the request with their results. The arguments have the tools' own names; invalid ones are left to the
+// client. The ids are new and begin with prefix: those of some providers can be guessed, or are not unique.
+func (v *clientView) handOut(run *providers.Run, set *providers.ToolSet, f toolformat.Format, prefix string) []*providers.Call {
 	last := providers.Message{Role: providers.RoleAssistant}
 	ids := map[string]string{}
 	for _, c := range run.WaitingCalls() {
 		own := *c
-		own.ID = "call_" + rand.Text()
+		own.ID = prefix + rand.Text()
 		if arguments, err := set.Arguments(f, c); err == nil {
 			own.Arguments = arguments
 		}
@@ -121,7 +128,7 @@ func (h *hiddenRounds) handOut(principal string, key digest, run *providers.Run,
 		last.Parts = append(last.Parts, providers.Part{Type: providers.PartCall, Call: &own})
 	}
 	if last.Parts != nil {
-		h.keep(&entry{key: key.with(&last), principal: principal, messages: run.Messages, ids: ids})
+		v.rounds.keep(&entry{key: v.key.with(&last), principal: v.principal, messages: run.Messages, ids: ids})
 	}
 	return last.Calls()
 }

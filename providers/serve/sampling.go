@@ -122,7 +122,7 @@ func (s *Sampling) answer(ctx context.Context, req *samplingRequest) ([]byte, er
 	defer loop.Close()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	messages, key := s.rounds.expand("", req.messages)
+	messages, view := s.rounds.expand("", req.messages)
 	answer := &untilStop{sequences: req.StopSequences, stop: func() { stop(errStopSequence) }}
 	run, err := loop.Run(ctx, providers.Task{
 		Provider: chosen.Provider, NoTools: chosen.NoTools, Emit: answer.event,
@@ -141,7 +141,7 @@ func (s *Sampling) answer(ctx context.Context, req *samplingRequest) ([]byte, er
 	case err != nil:
 		return nil, err
 	}
-	calls := s.rounds.handOut("", key, run, req.set, chosen.Provider.Format())
+	calls := view.handOut(run, req.set, chosen.Provider.Format(), "call_")
 	return sampled(run.Text, calls, chosen.Model, samplingStop(run.Stop, len(calls) > 0)), nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -40,14 +41,11 @@ type samplingRequest struct {
 	calls    map[string]bool // the ids of the calls read so far
 }
 
-// maxSequences bounds the stop sequences of a request, each of which is searched for.
-const maxSequences = 100
-
 // readSampling parses a request. The error names the path of what is invalid.
 func readSampling(params []byte) (*samplingRequest, error) {
 	r := &samplingRequest{calls: map[string]bool{}}
-	if err := json.Unmarshal(params, r); err != nil {
-		return nil, withoutGoTypes(err)
+	if err := endpoint.Decode(params, r); err != nil {
+		return nil, err
 	}
 	for i := range r.Messages {
 		if err := r.add(r.Messages[i].Role, r.Messages[i].Content); err != nil {
@@ -57,8 +55,8 @@ func readSampling(params []byte) (*samplingRequest, error) {
 	if n := len(r.messages); n == 0 || r.messages[n-1].Role == providers.RoleAssistant {
 		return nil, fmt.Errorf("messages: expected at least one, the last of the user")
 	}
-	if n := len(r.StopSequences); n > maxSequences {
-		return nil, fmt.Errorf("stopSequences: expected at most %d, got %d", maxSequences, n)
+	if n := len(r.StopSequences); n > endpoint.MaxSequences {
+		return nil, fmt.Errorf("stopSequences: expected at most %d, got %d", endpoint.MaxSequences, n)
 	}
 	switch r.Choice.Mode {
 	case "", "auto":
@@ -70,7 +68,7 @@ func readSampling(params []byte) (*samplingRequest, error) {
 		return nil, fmt.Errorf("toolChoice.mode: expected auto, required or none, got %.40q", r.Choice.Mode)
 	}
 	var err error
-	r.set, err = readTools(r.Tools, toolformat.FormatMCP)
+	r.set, err = endpoint.ReadTools(r.Tools, toolformat.FormatMCP)
 	return r, err
 }
 
@@ -103,7 +101,7 @@ func (r *samplingRequest) add(role string, content json.RawMessage) error {
 		if first = cmp.Or(first, as); first != as {
 			return fmt.Errorf("content: a message with tool results must not have other blocks")
 		}
-		r.messages = addPart(r.messages, as, part)
+		r.messages = endpoint.AddPart(r.messages, as, part)
 	}
 	return nil
 }

@@ -287,7 +287,7 @@ func TestProviderFails(t *testing.T) {
 		if status, body := f.post("ann", ask); status != c.status || !strings.Contains(body, c.err.Message) {
 			t.Errorf("%v: %d %s", c.err, status, body)
 		}
-		if log := f.log.String(); !strings.Contains(log, `msg="a chat completion failed" provider=scripted model=m principal=ann error=`) {
+		if log := f.log.String(); !strings.Contains(log, `msg="a request for a model failed" provider=scripted model=m principal=ann error=`) {
 			t.Errorf("%v: logged %s", c.err, log)
 		}
 	}

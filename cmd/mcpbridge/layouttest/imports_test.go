@@ -67,6 +67,9 @@ var rules = []struct {
 	{"mcpserver/*", with(centre, "mcpserver")},
 	{"providers", centre},
 	{"providers/internal/*", centre},
+	{"providers/serve", with(centre, "providers", "providers/internal/*", "providers/serve/internal/*")},
+	{"providers/serve/internal/endpoint", with(centre, "providers", "providers/internal/*")},
+	{"providers/serve/internal/*", with(centre, "providers", "providers/internal/*", "providers/serve/internal/endpoint")},
 	{"providers/*", with(centre, "providers", "providers/internal/*")},
 
 	// The programs.

@@ -1,4 +1,4 @@
-package serve
+package completions
 
 import (
 	"encoding/json"

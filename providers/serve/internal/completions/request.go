@@ -1,16 +1,14 @@
-package serve
+package completions
 
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"maps"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -69,31 +67,24 @@ var known = []string{
 	"functions", "function_call",
 }
 
-// maxUnknown bounds the other members of a request.
-const maxUnknown = 100
-
 // readRequest parses a body. The error names the path of what is invalid.
 func readRequest(body []byte) (*request, error) {
 	var r request
-	if err := json.Unmarshal(body, &r); err != nil {
-		return nil, withoutGoTypes(err)
-	}
-	if err := json.Unmarshal(body, &r.rest); err != nil {
+	var err error
+	if err = endpoint.Decode(body, &r); err != nil {
 		return nil, err
 	}
-	maps.DeleteFunc(r.rest, func(name string, _ json.RawMessage) bool {
-		return slices.ContainsFunc(known, func(own string) bool { return strings.EqualFold(own, name) }) // as encoding/json matches them
-	})
+	if r.rest, err = endpoint.Rest(body, known); err != nil {
+		return nil, err
+	}
 	switch {
-	case len(r.rest) > maxUnknown:
-		return nil, fmt.Errorf("the request has %d unknown members: expected at most %d", len(r.rest), maxUnknown)
 	case r.Model == "":
 		return nil, fmt.Errorf("model: expected one of /v1/models")
 	case len(r.Messages) == 0:
 		return nil, fmt.Errorf("messages: expected at least one")
-	case !isCount(r.MaxTokens):
+	case !endpoint.IsCount(r.MaxTokens):
 		return nil, fmt.Errorf("max_tokens: expected a whole number above 0")
-	case !isCount(r.MaxCompletion):
+	case !endpoint.IsCount(r.MaxCompletion):
 		return nil, fmt.Errorf("max_completion_tokens: expected a whole number above 0")
 	case r.N != 0 && r.N != 1:
 		return nil, fmt.Errorf("n: %v answers are not supported: send a request for each", r.N)
@@ -101,25 +92,10 @@ func readRequest(body []byte) (*request, error) {
 	if err := cmp.Or(r.readMessages(), r.legacy.asTools(&r)); err != nil {
 		return nil, err
 	}
-	var err error
-	if r.set, err = readTools(r.Tools, toolformat.FormatOpenAI); err != nil {
+	if r.set, err = endpoint.ReadTools(r.Tools, toolformat.FormatOpenAI); err != nil {
 		return nil, err
 	}
 	return &r, cmp.Or(r.readChoice(), r.parameters.validate())
-}
-
-// isCount reports whether a number is whole, and not negative.
-func isCount(f float64) bool { return f >= 0 && f <= math.MaxInt32 && f == math.Trunc(f) }
-
-// withoutGoTypes returns the error of a request that cannot be parsed, without the names of
-// Go's types.
-func withoutGoTypes(err error) error {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
-		field := strings.TrimPrefix(strings.TrimPrefix(wrong.Field, "parameters."), "legacy.")
-		err = fmt.Errorf("%s: unexpected type: %s", cmp.Or(field, "the whole"), wrong.Value)
-	}
-	return fmt.Errorf("invalid request: %w", err)
 }
 
 // readMessages makes the conversation. A system prompt alone becomes the message of the user,
@@ -182,22 +158,7 @@ func (r *request) add(index int, m *message) error {
 }
 
 // addResult adds the result of a call to the conversation.
-func (r *request) addResult(id string, parts []providers.Part) error {
-	content, err := resultOf(parts)
-	if err != nil {
-		return err
-	}
-	result := &providers.Result{ID: id, Content: content}
-	r.messages = addPart(r.messages, providers.RoleTool, providers.Part{Type: providers.PartResult, Result: result})
-	return nil
-}
-
-// addPart appends a part to a conversation: to its last message if that has the role, else as
-// a new message.
-func addPart(messages []providers.Message, role providers.Role, part providers.Part) []providers.Message {
-	if n := len(messages); n > 0 && messages[n-1].Role == role {
-		messages[n-1].Parts = append(messages[n-1].Parts, part)
-		return messages
-	}
-	return append(messages, providers.Message{Role: role, Parts: []providers.Part{part}})
+func (r *request) addResult(id string, parts []providers.Part) (err error) {
+	r.messages, err = endpoint.AddResult(r.messages, id, parts, false)
+	return err
 }

@@ -1,4 +1,4 @@
-package serve
+package completions
 
 import (
 	"encoding/json"
@@ -7,24 +7,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
-	"github.com/mcpbridge/mcpbridge/toolformat"
 )
-
-// readTools reads the client's own tools, if any.
-func readTools(tools json.RawMessage, f toolformat.Format) (*providers.ToolSet, error) {
-	if rawjson.IsNull(tools) {
-		return nil, nil
-	}
-	reading, err := toolformat.Read(tools, f)
-	if err != nil {
-		return nil, fmt.Errorf("tools: %w", err)
-	}
-	if len(reading.Faults) > 0 {
-		first := reading.Faults[0]
-		return nil, fmt.Errorf("tools[%d]: %s", first.Index, first.Notes[0].Text)
-	}
-	return providers.NewToolSet(reading.Tools), nil
-}
 
 // readChoice reads tool_choice: a word, the tool that must be called, or those that may be.
 func (r *request) readChoice() error {

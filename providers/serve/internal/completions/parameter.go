@@ -1,4 +1,4 @@
-package serve
+package completions
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -45,8 +46,8 @@ func (p *parameters) validate() error {
 	case rawjson.IsNull(p.Stop):
 	case isText:
 		p.stop = []string{text}
-	case json.Unmarshal(p.Stop, &p.stop) != nil || len(p.stop) > maxSequences:
-		return fmt.Errorf("stop: expected a string, or an array of at most %d strings", maxSequences)
+	case json.Unmarshal(p.Stop, &p.stop) != nil || len(p.stop) > endpoint.MaxSequences:
+		return fmt.Errorf("stop: expected a string, or an array of at most %d strings", endpoint.MaxSequences)
 	}
 	if s := p.Seed; s != nil && (*s != math.Trunc(*s) || math.Abs(*s) > 1<<53) {
 		return fmt.Errorf("seed: expected a whole number")
@@ -107,9 +108,9 @@ func (r *request) override(s *providers.Settings, p providers.Provider) error {
 	for _, name := range slices.Sorted(maps.Keys(r.rest)) {
 		value := r.rest[name]
 		switch {
-		case string(value) == "null":
+		case rawjson.IsNull(value):
 		case slices.Contains(unanswered, name):
-			if saysNothing(value) || name == "modalities" && string(value) == `["text"]` {
+			if endpoint.SaysNothing(value) || name == "modalities" && string(value) == `["text"]` {
 				continue
 			}
 			return fmt.Errorf("%s: an answer of this endpoint has only text and tool calls: leave it out", name)
@@ -118,18 +119,9 @@ func (r *request) override(s *providers.Settings, p providers.Provider) error {
 				s.Body = json.RawMessage("{}")
 			}
 			s.Body = wire.SetMember(s.Body, name, value)
-		case !saysNothing(value) && !slices.Contains(harmless, name):
+		case !endpoint.SaysNothing(value) && !slices.Contains(harmless, name):
 			return providers.Lacks(p.Name(), name)
 		}
 	}
 	return nil
-}
-
-// saysNothing reports whether a value is the one that clients send for what is not wanted.
-func saysNothing(value json.RawMessage) bool {
-	switch string(value) {
-	case "false", "0", `""`, "{}", "[]":
-		return true
-	}
-	return false
 }

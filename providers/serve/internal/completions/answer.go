@@ -1,37 +1,24 @@
-package serve
+package completions
 
 import (
 	"crypto/rand"
-	"encoding/json"
-	"io"
-	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
 )
 
-// A completionWriter writes the response of a chat completion, streamed or whole.
-type completionWriter struct {
-	w      http.ResponseWriter
-	cancel func() // ends the run when the client has disconnected
-	stream bool
-	usage  bool // a stream ends with the usage
-	legacy bool // the call is that of a function
-	head   completion
-
-	mu        sync.Mutex // guards what follows, and w
-	text      strings.Builder
-	begun     bool        // the head of a stream was sent
-	newTurn   bool        // the next text belongs to another turn than the last
-	keepAlive *time.Timer // nil without a stream
-	closed    bool
+// An answer writes a chat completion.
+type answer struct {
+	*endpoint.Writer
+	stream  bool
+	usage   bool // a stream ends with the usage
+	legacy  bool // the call is that of a function
+	head    completion
+	text    strings.Builder
+	newTurn bool // the next text belongs to another turn than the last
 }
-
-// keepAliveTime is how long a stream is silent before a comment is sent: tools and thinking,
-// which a client does not see, may take long. An error before that still has a status.
-const keepAliveTime = 15 * time.Second
 
 // completion is a response, or a chunk of one.
 type completion struct {
@@ -81,27 +68,20 @@ type usage struct {
 	} `json:"completion_tokens_details"`
 }
 
-func newCompletionWriter(w http.ResponseWriter, r *request, cancel func()) *completionWriter {
+// begin begins the answer to a request.
+func (r *request) begin(w *endpoint.Writer) endpoint.Answer {
 	object := "chat.completion"
 	if r.Stream {
 		object = "chat.completion.chunk"
 	}
-	a := &completionWriter{
-		w: w, cancel: cancel, stream: r.Stream, usage: r.Streamed.Usage, legacy: r.legacy.used(),
+	return &answer{
+		Writer: w, stream: r.Stream, usage: r.Streamed.Usage, legacy: r.legacy.used(),
 		head: completion{ID: "chatcmpl-" + rand.Text(), Object: object, Created: time.Now().Unix(), Model: r.Model},
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.stream {
-		a.keepAlive = time.AfterFunc(keepAliveTime, a.sendKeepAlive)
-	}
-	return a
 }
 
-// event takes the text of the model. The client does not see the calls of the bridge's tools.
-func (a *completionWriter) event(e providers.Event) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+// Event takes the text of the model. The client does not see the calls of the bridge's tools.
+func (a *answer) Event(e providers.Event) {
 	switch e.Type {
 	case providers.EventTurnStart:
 		a.newTurn = a.text.Len() > 0
@@ -120,64 +100,34 @@ func (a *completionWriter) event(e providers.Event) {
 	}
 }
 
-// sendKeepAlive sends a comment, which clients of server-sent events ignore.
-func (a *completionWriter) sendKeepAlive() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.closed {
-		return
-	}
+// KeepAlive sends a comment, which clients of server-sent events ignore.
+func (a *answer) KeepAlive() {
 	a.sendHead()
-	a.write(": nothing yet\n\n")
+	a.Raw([]byte(": nothing yet\n\n"))
 }
 
-// sendHead sends the head of a stream, once.
-func (a *completionWriter) sendHead() {
-	if a.begun {
+// sendHead sends the first chunk of a stream, once.
+func (a *answer) sendHead() {
+	if a.Begun() {
 		return
 	}
-	a.begun = true
-	a.w.Header().Set("Content-Type", "text/event-stream")
-	a.w.Header().Set("Cache-Control", "no-store")
-	a.w.WriteHeader(http.StatusOK)
 	empty := ""
-	a.chunk(&delta{Role: "assistant", Content: &empty}, nil)
+	a.send(&delta{Role: "assistant", Content: &empty}, nil)
 }
 
-func (a *completionWriter) chunk(d *delta, finish *string) {
+func (a *answer) chunk(d *delta, finish *string) {
 	a.sendHead()
+	a.send(d, finish)
+}
+
+func (a *answer) send(d *delta, finish *string) {
 	c := a.head
 	c.Choices = []choice{{Delta: d, Finish: finish}}
-	a.send(&c)
+	a.Send("", &c)
 }
 
-// send sends an event of a stream.
-func (a *completionWriter) send(v any) {
-	var b strings.Builder
-	b.WriteString("data: ")
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v) // cannot fail
-	b.WriteString("\n")
-	a.write(b.String())
-}
-
-// write sends a piece of a stream. If that fails, the client has disconnected.
-func (a *completionWriter) write(text string) {
-	a.keepAlive.Stop()
-	defer a.keepAlive.Reset(keepAliveTime)
-	control := http.NewResponseController(a.w)
-	_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // not every writer has one
-	if _, err := io.WriteString(a.w, text); err != nil || control.Flush() != nil {
-		a.cancel()
-	}
-}
-
-// finish sends the rest of the response when the run has ended. calls are those of the
-// client's own tools.
-func (a *completionWriter) finish(run *providers.Run, calls []*providers.Call) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+// Finish sends the rest of the response.
+func (a *answer) Finish(run *providers.Run, calls []*providers.Call) {
 	finish := finishReason(run.Stop, len(calls) > 0)
 	cost := &usage{Prompt: run.Usage.Input, Completion: run.Usage.Output, Total: run.Usage.Input + run.Usage.Output}
 	cost.PromptDetails.Cached, cost.CompletionDetails.Reasoning = run.Usage.Cached, run.Usage.Reasoning
@@ -194,9 +144,9 @@ func (a *completionWriter) finish(run *providers.Run, calls []*providers.Call) {
 		if a.usage {
 			c := a.head
 			c.Choices, c.Usage = []choice{}, cost
-			a.send(&c)
+			a.Send("", &c)
 		}
-		a.write("data: [DONE]\n\n")
+		a.Raw([]byte("data: [DONE]\n\n"))
 		return
 	}
 	m := &outMessage{Role: "assistant", Calls: wireCalls(calls, false), Function: function}
@@ -205,17 +155,16 @@ func (a *completionWriter) finish(run *providers.Run, calls []*providers.Call) {
 	}
 	c := a.head
 	c.Choices, c.Usage = []choice{{Message: m, Finish: &finish}}, cost
-	writeJSON(a.w, http.StatusOK, &c)
+	a.JSON(&c)
 }
 
-// close ends the writer.
-func (a *completionWriter) close() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.closed = true
-	if a.keepAlive != nil {
-		a.keepAlive.Stop()
+// Fail ends the response with an error.
+func (a *answer) Fail(e *endpoint.Error) {
+	if a.Begun() {
+		a.Send("", endpoint.OpenAIError(e))
+		return
 	}
+	a.Writer.Fail(e, endpoint.OpenAIError(e))
 }
 
 // wireCalls returns calls in OpenAI's form.
@@ -228,17 +177,6 @@ func wireCalls(calls []*providers.Call, indexed bool) []call {
 		}
 	}
 	return all
-}
-
-// fail ends the response with an error.
-func (a *completionWriter) fail(status int, e *apiError) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.begun {
-		a.send(e)
-		return
-	}
-	writeJSON(a.w, status, e)
 }
 
 // finishReason maps the end of a run to OpenAI's finish_reason.

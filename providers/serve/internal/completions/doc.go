@@ -1,0 +1,32 @@
+// Package completions is OpenAI's Chat Completions ("Create chat completion" in its API reference).
+//
+// request.go reads requests: content.go the content of messages, parameter.go what tunes the answer,
+// choice.go which tools may be called, and legacy.go functions, which were before tools. answer.go writes
+// responses.
+package completions
+
+import (
+	"net/http"
+
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
+)
+
+// API is the API. It implements endpoint.API.
+type API struct{}
+
+// Read implements endpoint.API.
+func (API) Read(body []byte) (*endpoint.Request, error) {
+	r, err := readRequest(body)
+	if err != nil {
+		return nil, err
+	}
+	return &endpoint.Request{
+		Model: r.Model, System: r.system.String(), Messages: r.messages, Tools: r.set, Choice: r.choice, Only: r.only,
+		Stream: r.Stream, Override: r.override, CallPrefix: "call_", Answer: r.begin,
+	}, nil
+}
+
+// Fail implements endpoint.API.
+func (API) Fail(w http.ResponseWriter, e *endpoint.Error) {
+	endpoint.Refuse(w, e, endpoint.OpenAIError(e))
+}

@@ -1,0 +1,94 @@
+package endpoint
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/providers"
+)
+
+// An API is the HTTP API of one vendor, as its clients speak it. It keeps nothing and may be used from
+// many goroutines.
+type API interface {
+	// Read reads the body of a request. The error is for the client and begins with the path of the
+	// member that is wrong.
+	Read(body []byte) (*Request, error)
+
+	// Fail answers a request that was not read, or not let in.
+	Fail(w http.ResponseWriter, e *Error)
+}
+
+// A Request is what a client asks of a model.
+type Request struct {
+	Model    string
+	System   string
+	Messages []providers.Message
+	Tools    *providers.ToolSet // the client's own
+	Choice   providers.Choice
+	Only     []string // the tools that may be called; nil means all
+	Stream   bool
+
+	// Override applies the request to the default settings of its model. The error is for the client.
+	Override func(*providers.Settings, providers.Provider) error
+
+	CallPrefix string // begins the ids of calls that the client gets
+
+	// Answer begins the response.
+	Answer func(*Writer) Answer
+}
+
+// An Answer writes a response, streamed or not. Its methods are called one at a time, and none after Finish
+// or Fail.
+type Answer interface {
+	Event(e providers.Event) // tells what happens in the run
+
+	// KeepAlive writes what clients ignore to a stream that was silent for a while.
+	KeepAlive()
+
+	// Finish ends the response. calls are those of the client's own tools.
+	Finish(run *providers.Run, calls []*providers.Call)
+
+	Fail(e *Error)
+}
+
+// An Error is why a request fails. An API names its kind after the status.
+type Error struct {
+	Status  int
+	Code    string        // the provider's, or the bridge's; may be ""
+	Param   string        // the path of the member that is wrong; may be ""
+	Message string        // for the client
+	After   time.Duration // for the header Retry-After; 0 means none
+}
+
+// Invalid returns the error of a request with a wrong member, whose path err begins with.
+func Invalid(err error) *Error {
+	return &Error{Status: http.StatusBadRequest, Param: paramOf(err.Error()), Message: err.Error()}
+}
+
+// openAIError is the body of an error in OpenAI's APIs.
+type openAIError struct {
+	Message string  `json:"message"`
+	Type    string  `json:"type"`
+	Param   *string `json:"param"`
+	Code    *string `json:"code"`
+}
+
+// OpenAIError returns an error in the form of OpenAI's APIs.
+func OpenAIError(e *Error) any {
+	body := openAIError{Message: e.Message, Type: "invalid_request_error"}
+	switch {
+	case e.Status == http.StatusTooManyRequests:
+		body.Type = "rate_limit_error"
+	case e.Status >= http.StatusInternalServerError:
+		body.Type = "server_error"
+	}
+	if e.Param != "" {
+		body.Param = &e.Param
+	}
+	if e.Code != "" {
+		body.Code = &e.Code
+	}
+	return struct {
+		Error *openAIError `json:"error"`
+	}{&body}
+}
