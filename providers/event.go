@@ -17,6 +17,7 @@ const (
 	EventTurnStart      EventType = "turn_start"
 	EventTextDelta      EventType = "text_delta"      // Text
 	EventThinkingDelta  EventType = "thinking_delta"  // Text
+	EventThinkingEnd    EventType = "thinking_end"    // Raw
 	EventArgumentsDelta EventType = "arguments_delta" // Call, ID and Name only; Text, a piece of arguments
 	EventToolCall       EventType = "tool_call"       // Call, complete
 	EventApproval       EventType = "approval"        // Call, Decision
@@ -46,6 +47,7 @@ type Event struct {
 	Stop     Stop
 	Turns    int
 	Err      error
+	Raw      json.RawMessage // a whole piece of thinking as its provider sent it, with what proves its origin
 }
 
 // emitter returns emit, or a function that discards events.
@@ -92,7 +94,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		v.ID = e.Call.ID
 	}
 	switch e.Type {
-	case EventTurnStart:
+	case EventTurnStart, EventThinkingEnd:
 	case EventTextDelta, EventThinkingDelta, EventNote:
 		v.Text = &e.Text
 	case EventArgumentsDelta:

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // Run asks a model, runs the tools that it calls and sends it their results, until it has
@@ -40,6 +41,23 @@ func (l *Loop) Resume(ctx context.Context, task Task, run *Run, decisions map[st
 	next.Messages = repair(run.Messages, run.Waiting)
 	next.Begin = len(next.Messages)
 	return l.start(ctx, &task, &next, func(r *runner) error { return r.resume(decisions) })
+}
+
+// Count returns how many tokens of input the first turn of a task has: as its provider counts them if that is
+// a Counter, else an estimate.
+func (l *Loop) Count(ctx context.Context, task Task) (tokens int, err error) {
+	_, err = l.start(ctx, &task, &Run{Messages: repair(task.Request.Messages, nil)}, func(r *runner) error {
+		if err := cmp.Or(r.refresh(), r.checkChoice()); err != nil {
+			return err
+		}
+		if counter, ok := r.provider.(Counter); ok {
+			tokens, err = counter.Count(r.ctx, r.request())
+			return err
+		}
+		tokens = toolformat.EstimateTokens(r.size())
+		return nil
+	})
+	return tokens, err
 }
 
 // A runner is a run in progress. It belongs to the goroutine of Run, except for what a

@@ -62,7 +62,7 @@ func (r *runner) filter(begun *bool) func(Event) {
 		case EventTextDelta, EventThinkingDelta, EventArgumentsDelta:
 			*begun = true
 			r.emit(e)
-		case EventRetry, EventNote:
+		case EventThinkingEnd, EventRetry, EventNote:
 			r.emit(e)
 		}
 	}

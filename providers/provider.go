@@ -29,6 +29,12 @@ type Provider interface {
 	Turn(ctx context.Context, req *Request, emit func(Event)) (*Turn, error)
 }
 
+// A Counter is a Provider whose API counts the tokens of a request.
+type Counter interface {
+	// Count returns the tokens of a request's input.
+	Count(ctx context.Context, req *Request) (int, error)
+}
+
 // ErrNoTools is the error of a model without native tool calling. Package prompted gives
 // such models tools.
 var ErrNoTools = errors.New("the model does not support tools")

@@ -225,14 +225,15 @@ func (p *askPrinter) event(e providers.Event) {
 		if e.Decision != providers.VerdictAllow {
 			p.say("%s: %s", e.Call.Name, e.Decision)
 		}
-	case providers.EventTurnStart, providers.EventThinkingDelta, providers.EventArgumentsDelta, providers.EventToolStart, providers.EventToolProgress,
+	case providers.EventTurnStart, providers.EventThinkingDelta, providers.EventThinkingEnd, providers.EventArgumentsDelta, providers.EventToolStart, providers.EventToolProgress,
 		providers.EventUsage, providers.EventDone, providers.EventError:
 	}
 }
 
 // line prints an event as JSON, unless only a screen needs it.
 func (p *askPrinter) line(e *providers.Event) {
-	if e.Type == providers.EventArgumentsDelta || e.Type == providers.EventToolStart {
+	switch e.Type {
+	case providers.EventThinkingEnd, providers.EventArgumentsDelta, providers.EventToolStart:
 		return
 	}
 	p.failed = cmp.Or(p.failed, json.NewEncoder(p.out).Encode(e))

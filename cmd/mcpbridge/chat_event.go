@@ -80,7 +80,7 @@ func (s *callScreen) event(e providers.Event) {
 			s.remark(p, terminal.Inline(e.Text))
 		case providers.EventDone:
 			s.remark(p, costs(&e))
-		case providers.EventError, providers.EventUsage: // shown at the end of the answer
+		case providers.EventThinkingEnd, providers.EventError, providers.EventUsage: // the last two are shown at the end of the answer
 		}
 	})
 }

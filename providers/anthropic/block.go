@@ -14,6 +14,7 @@ import (
 const (
 	typeText     = "text"
 	typeThinking = "thinking"
+	typeRedacted = "redacted_thinking"
 	typeToolUse  = "tool_use"
 	typeFallback = "fallback"
 )

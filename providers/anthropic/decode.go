@@ -84,6 +84,8 @@ func (d *decoder) event(kind string, data []byte) error {
 			return providers.Unreadable("content block %.20q is not an object", index)
 		}
 		d.byIndex[string(index)] = d.add(part)
+	case "content_block_stop":
+		d.ended(d.byIndex[string(index)])
 	case "content_block_delta":
 		return d.delta(index, part)
 	case "message_delta":
@@ -114,7 +116,7 @@ func (d *decoder) begin(message []byte) {
 	d.message = bytes.Clone(message)
 	for raw := range wire.Elements(wire.Lookup(message, "content")) {
 		if rawjson.IsObject(raw) {
-			d.add(raw)
+			d.ended(d.add(raw))
 		}
 	}
 }
@@ -135,6 +137,13 @@ func (d *decoder) add(raw []byte) *block {
 	d.blocks = append(d.blocks, b)
 	d.emitTexts(b, raw)
 	return b
+}
+
+// ended tells of a block of thinking that is complete. b may be nil.
+func (d *decoder) ended(b *block) {
+	if b != nil && (b.kind == typeThinking || b.kind == typeRedacted) {
+		d.emit(providers.Event{Type: providers.EventThinkingEnd, Raw: b.json()})
+	}
 }
 
 // delta adds to a block, which need not be the last one.

@@ -90,7 +90,7 @@ func (d *responsesDecoder) event(kind string, data []byte) error {
 	case "response.output_item.done":
 		it := d.item(&e)
 		it.done = bytes.Clone(e.item)
-		d.note(it.done)
+		d.ended(it.done)
 	case "response.output_text.delta", "response.refusal.delta":
 		d.piece("message", providers.EventTextDelta, &e)
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
@@ -107,7 +107,19 @@ func (d *responsesDecoder) event(kind string, data []byte) error {
 		it.text.Reset()
 		it.text.WriteString(rawjson.TextOf(e.arguments))
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
-		return d.response(e.response)
+		return d.last(e.response)
+	}
+	return nil
+}
+
+// last reads the last event of a stream. Some servers send the items of the output only with it.
+func (d *responsesDecoder) last(response []byte) error {
+	streamed := len(d.items)
+	if err := d.response(response); err != nil || len(d.items) == streamed {
+		return err
+	}
+	for _, it := range d.items {
+		d.ended(it.done)
 	}
 	return nil
 }
@@ -148,10 +160,13 @@ func (d *responsesDecoder) piece(itemType string, kind providers.EventType, e *o
 	d.emit(event)
 }
 
-// note emits a note for an approval request of the provider's own MCP tools: no part of a
-// message has a place for it.
-func (d *responsesDecoder) note(item []byte) {
-	if rawjson.TextAt(item, "type") == "mcp_approval_request" {
+// ended tells of a whole item: of reasoning, and by a note of an approval request of the provider's
+// own MCP tools, for which no part of a message has a place.
+func (d *responsesDecoder) ended(item []byte) {
+	switch rawjson.TextAt(item, "type") {
+	case "reasoning":
+		d.emit(providers.Event{Type: providers.EventThinkingEnd, Raw: item})
+	case "mcp_approval_request":
 		d.emit(providers.Event{Type: providers.EventNote, Text: "the provider asks whether its own tool " + rawjson.TextAt(item, "name") +
 			" of the server " + rawjson.TextAt(item, "server_label") + " may run (approval request " + rawjson.TextAt(item, "id") + ")"})
 	}
@@ -173,9 +188,6 @@ func (d *responsesDecoder) response(response []byte) error {
 	}
 	if len(output) > len(d.items) { // not streamed, or without the events of items
 		d.items = output
-		for _, it := range output {
-			d.note(it.done)
-		}
 	}
 	for i, it := range d.items[:min(len(d.items), len(output))] {
 		if it.done == nil {
@@ -199,6 +211,7 @@ func (d *responsesDecoder) whole(body []byte) error {
 	for _, it := range d.items {
 		parts, _ := itemParts(it.done)
 		d.emitParts(parts)
+		d.ended(it.done)
 	}
 	return nil
 }

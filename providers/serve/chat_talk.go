@@ -218,7 +218,8 @@ func (t *talk) add(v any) {
 // emit takes the events of the prompt. The last one follows when the conversation has been saved: then a
 // page may prompt again.
 func (t *talk) emit(e providers.Event) {
-	if e.Type == providers.EventDone || e.Type == providers.EventError {
+	switch e.Type {
+	case providers.EventThinkingEnd, providers.EventDone, providers.EventError:
 		return
 	}
 	t.mu.Lock()
