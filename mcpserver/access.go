@@ -167,8 +167,12 @@ func (s *Server) Knows(r *http.Request) bool {
 	return refused == nil
 }
 
-// bearer returns the token in the Authorization header, "" without one.
+// bearer returns the token in the Authorization header, or for an endpoint of models in that of
+// Anthropic's clients; "" without one.
 func bearer(r *http.Request) string {
+	if key := r.Header.Get("X-Api-Key"); key != "" && strings.HasPrefix(r.URL.Path, "/v1/") && r.Header.Get("Authorization") == "" {
+		return key
+	}
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
 		return ""

@@ -12,66 +12,133 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/messages"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // complete answers a request for a model in one of the APIs.
 func (s *Server) complete(w http.ResponseWriter, r *http.Request, api endpoint.API) {
-	caller := s.opts.Caller(r)
-	visit, err := s.admission.enter(caller.Principal.Name)
-	if err != nil {
-		api.Fail(w, busy(err))
-		return
-	}
-	defer visit.leave()
-	req, refused := s.read(w, r, visit, api)
+	t, refused := s.admit(w, r, api)
 	if refused != nil {
 		api.Fail(w, refused)
 		return
 	}
-	chosen, settings, err := s.opts.Model(req.Model)
-	if err != nil {
-		api.Fail(w, &endpoint.Error{Status: http.StatusNotFound, Code: "model_not_found", Message: err.Error()})
-		return
-	}
-	if err := req.Override(&settings, chosen.Provider); err != nil {
-		api.Fail(w, endpoint.Invalid(err))
-		return
-	}
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	loop, err := s.opts.Toolbox.Open(ctx, &caller)
-	if err != nil {
-		api.Fail(w, notOpen(err))
-		return
-	}
-	defer loop.Close()
-	messages, view := s.rounds.expand(ownerOf(&caller), req.Messages)
-	out := endpoint.Begin(w, req, cancel)
+	defer t.end()
+	out := endpoint.Begin(w, t.req, t.cancel)
 	defer out.Close()
-	run, err := loop.Run(ctx, providers.Task{
-		Provider: chosen.Provider, NoTools: chosen.NoTools, Options: s.opts.Loop, Emit: out.Event, Only: req.Only,
-		Request: providers.Request{
-			Model: chosen.Model, System: cmp.Or(req.System, s.opts.System), Messages: messages,
-			Tools: req.Tools, Choice: req.Choice, Settings: settings,
-		},
-	})
+	t.Emit = out.Event
+	run, err := t.loop.Run(t.ctx, t.Task)
 	switch {
 	case err == nil:
-		out.Finish(run, view.handOut(run, req.Tools, chosen.Provider.Format(), req.CallPrefix))
-	case ctx.Err() == nil: // the client has not disconnected
-		failure, own := failureOf(err)
-		if !own {
-			s.opts.Log.Warn("a request for a model failed", "provider", cmp.Or(chosen.Name, chosen.Provider.Name()),
-				"model", chosen.Model, "principal", caller.Principal.Name, "error", err)
-		}
-		out.Fail(failure)
+		out.Finish(run, t.view.handOut(run, t.req.Tools, t.chosen.Provider.Format(), t.req.CallPrefix, t.req.Keep))
+	case t.ctx.Err() == nil: // the client has not disconnected
+		out.Fail(s.failureOf(t, err))
 	}
+}
+
+// count answers how many tokens a request of Messages has.
+func (s *Server) count(w http.ResponseWriter, r *http.Request) {
+	api := messages.API{}
+	t, refused := s.admit(w, r, api)
+	if refused != nil {
+		api.Fail(w, refused)
+		return
+	}
+	defer t.end()
+	tokens, err := t.loop.Count(t.ctx, t.Task)
+	switch {
+	case err == nil:
+		endpoint.WriteJSON(w, http.StatusOK, map[string]int{"input_tokens": tokens})
+	case t.ctx.Err() == nil:
+		api.Fail(w, s.failureOf(t, err))
+	}
+}
+
+// A task is a request that was let in. It must be ended.
+type task struct {
+	providers.Task
+	ctx    context.Context
+	cancel context.CancelFunc
+	req    *endpoint.Request
+	caller bridge.Caller
+	chosen providers.Candidate
+	visit  *visit
+	loop   *providers.Loop
+	view   *clientView
+}
+
+func (t *task) end() {
+	if t.loop != nil {
+		t.loop.Close()
+	}
+	t.cancel()
+	t.visit.leave()
+}
+
+// admit makes the task of a request.
+func (s *Server) admit(w http.ResponseWriter, r *http.Request, api endpoint.API) (_ *task, refused *endpoint.Error) {
+	caller := s.opts.Caller(r)
+	visit, err := s.admission.enter(caller.Principal.Name)
+	if err != nil {
+		return nil, busy(err)
+	}
+	t := &task{caller: caller, visit: visit}
+	t.ctx, t.cancel = context.WithCancel(r.Context())
+	defer func() {
+		if refused != nil {
+			t.end()
+		}
+	}()
+	if t.req, refused = s.read(w, r, visit, api); refused != nil {
+		return nil, refused
+	}
+	var settings providers.Settings
+	if t.chosen, settings, err = s.opts.Model(t.req.Model); err != nil {
+		return nil, &endpoint.Error{Status: http.StatusNotFound, Code: "model_not_found", Message: err.Error()}
+	}
+	if err := t.req.Override(&settings, t.chosen.Provider); err != nil {
+		return nil, endpoint.Invalid(err)
+	}
+	if t.loop, err = s.opts.Toolbox.Open(t.ctx, &t.caller); err != nil {
+		return nil, notOpen(err)
+	}
+	messages, view, err := s.rounds.conversation(ownerOf(&caller), t.req.Previous, signedBy(t.req, t.chosen.Provider))
+	if err != nil {
+		return nil, endpoint.Invalid(err)
+	}
+	t.view = view
+	t.Task = providers.Task{
+		Provider: t.chosen.Provider, NoTools: t.chosen.NoTools, Options: s.opts.Loop, Only: t.req.Only,
+		Request: providers.Request{
+			Model: t.chosen.Model, System: cmp.Or(t.req.System, s.opts.System), Messages: messages,
+			Tools: t.req.Tools, Choice: t.req.Choice, Settings: settings,
+		},
+	}
+	return t, nil
 }
 
 // ownerOf returns whose something is: what one caller leaves here, others with its principal and profile
 // find again.
 func ownerOf(caller *bridge.Caller) string { return caller.Principal.Name + "\x00" + caller.Profile }
+
+// signedBy returns the messages of a request for a provider. What only the provider that has signed it
+// can read is left out for another, and with it a message that says nothing else.
+func signedBy(req *endpoint.Request, p providers.Provider) []providers.Message {
+	same := p.Format() == req.Format
+	kept := make([]providers.Message, 0, len(req.Messages))
+	for _, m := range req.Messages {
+		switch {
+		case m.Raw != nil && same:
+			m.Raw.Provider = p.Name()
+		case m.Raw != nil && len(m.Parts) == 0:
+			continue
+		default:
+			m.Raw = nil
+		}
+		kept = append(kept, m)
+	}
+	return kept
+}
 
 // read reads a request.
 func (s *Server) read(w http.ResponseWriter, r *http.Request, v *visit, api endpoint.API) (*endpoint.Request, *endpoint.Error) {
@@ -110,16 +177,18 @@ func notOpen(err error) *endpoint.Error {
 	return e
 }
 
-// failureOf returns the error of a run for the client. own reports whether the client made it.
-func failureOf(err error) (e *endpoint.Error, own bool) {
+// failureOf returns the error of a run for the client, and logs what is not the client's fault.
+func (s *Server) failureOf(t *task, err error) *endpoint.Error {
 	var api *providers.APIError
 	var wrong *toolformat.Error
 	if errors.As(err, &wrong) && (wrong.Code == toolformat.Invalid || wrong.Code == toolformat.NotFound) {
-		return endpoint.Invalid(err), true
+		return endpoint.Invalid(err)
 	}
-	e = &endpoint.Error{Status: http.StatusBadGateway, Code: providers.ErrorCode(err), Message: err.Error()}
+	s.opts.Log.Warn("a request for a model failed", "provider", cmp.Or(t.chosen.Name, t.chosen.Provider.Name()),
+		"model", t.chosen.Model, "principal", t.caller.Principal.Name, "error", err)
+	e := &endpoint.Error{Status: http.StatusBadGateway, Code: providers.ErrorCode(err), Message: err.Error()}
 	if !errors.As(err, &api) {
-		return e, false
+		return e
 	}
 	switch api.Status {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
@@ -131,5 +200,5 @@ func failureOf(err error) (e *endpoint.Error, own bool) {
 	case http.StatusServiceUnavailable, http.StatusGatewayTimeout, 529:
 		e.Status = http.StatusServiceUnavailable
 	}
-	return e, false
+	return e
 }

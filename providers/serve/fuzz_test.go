@@ -41,7 +41,19 @@ func FuzzRequest(f *testing.F) {
 		`{"model":"m","tool_choice":{"type":"function","function":{"name":"f"}},"seed":1,"messages":[null,{"role":"tool","tool_call_id":"2"}]}`,
 		`{"model":"m","messages":[{"role":"system","content":"S"}]}`,
 	} {
-		f.Add(body)
+		f.Add(uint8(0), body)
+	}
+	for _, body := range []string{
+		askMessages + `,{"role":"assistant","content":[` + signedThought + `,{"type":"tool_use","id":"1","name":"draw","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":"x"}]}]}`,
+		`{"model":"m","stream":true,"max_tokens":1,"messages":[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}]}]}`,
+	} {
+		f.Add(uint8(1), body)
+	}
+	for _, body := range []string{
+		`{"model":"m",` + drawResponses + `,"input":[{"role":"user","content":"go"},` + encrypted + `,{"type":"custom_tool_call","call_id":"1","name":"patch","input":"x"},{"type":"custom_tool_call_output","call_id":"1","output":"y"}]}`,
+		`{"model":"m","stream":true,"store":true,"input":"go"}`, `{"model":"m","previous_response_id":"x","input":[]}`,
+	} {
+		f.Add(uint8(2), body)
 	}
 	s := serve.New(serve.Options{
 		Toolbox: providers.NewToolbox(nil),
@@ -50,11 +62,14 @@ func FuzzRequest(f *testing.F) {
 		},
 		Caller: func(*http.Request) bridge.Caller { return bridge.Caller{} },
 	})
-	f.Fuzz(func(t *testing.T, body string) {
+	paths := []string{"/v1/chat/completions", "/v1/messages", "/v1/responses"}
+	ends := []string{"data: [DONE]\n\n", "data: {\"type\":\"message_stop\"}\n\n", "\"type\":\"response.completed\"}\n\n"}
+	f.Fuzz(func(t *testing.T, api uint8, body string) {
+		of := int(api) % len(paths)
 		w := httptest.NewRecorder()
-		s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/chat/completions", strings.NewReader(body)))
+		s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, paths[of], strings.NewReader(body)))
 		streamed := w.Header().Get("Content-Type") == "text/event-stream"
-		if w.Code != http.StatusOK && w.Code/100 != 4 || !streamed && !json.Valid(w.Body.Bytes()) || streamed && !strings.HasSuffix(w.Body.String(), "data: [DONE]\n\n") {
+		if w.Code != http.StatusOK && w.Code/100 != 4 || !streamed && !json.Valid(w.Body.Bytes()) || streamed && !strings.HasSuffix(w.Body.String(), ends[of]) {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 	})

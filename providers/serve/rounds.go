@@ -3,6 +3,7 @@ package serve
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -79,6 +80,31 @@ type clientView struct {
 	key       digest
 }
 
+// conversation returns the messages of a request with the hidden rounds in them, and the client's view of
+// it. previous is the name of the kept conversation that the messages continue; "" if they are the whole.
+func (h *hiddenRounds) conversation(principal, previous string, messages []providers.Message) ([]providers.Message, *clientView, error) {
+	if previous == "" {
+		messages, view := h.expand(principal, messages)
+		return messages, view, nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.evictExpired(time.Now())
+	known := h.entries[named(principal, previous)]
+	if known == nil {
+		return nil, nil, fmt.Errorf("previous_response_id: no response %.100q is kept: one is only kept with store, and for at most %s", previous, keepFor)
+	}
+	known.restoreIDs(messages)
+	key := known.key
+	for i := range messages {
+		key = key.with(&messages[i])
+	}
+	return append(slices.Clip(known.messages), messages...), &clientView{h, principal, key}, nil
+}
+
+// named returns the digest of a conversation that is kept under a name.
+func named(principal, name string) digest { return sha256.Sum256([]byte(principal + "\x00" + name)) }
+
 // expand inserts the hidden rounds into a conversation, and returns the client's view of it. A
 // conversation that is unknown, or has expired, stays as it was sent, which is valid too. expand may change
 // the messages.
@@ -99,23 +125,29 @@ func (h *hiddenRounds) expand(principal string, messages []providers.Message) ([
 	if known == nil {
 		return messages, view
 	}
-	for i := range rest {
-		for _, p := range rest[i].Parts {
+	known.restoreIDs(rest)
+	return append(slices.Clip(known.messages), rest...), view
+}
+
+// restoreIDs sets the provider's ids of the calls whose results are in some messages.
+func (e *entry) restoreIDs(messages []providers.Message) {
+	for i := range messages {
+		for _, p := range messages[i].Parts {
 			if p.Result == nil {
 				continue
 			}
-			if own, ok := known.ids[p.Result.ID]; ok {
+			if own, ok := e.ids[p.Result.ID]; ok {
 				p.Result.ID = own
 			}
 		}
 	}
-	return append(slices.Clip(known.messages), rest...), view
 }
 
 // handOut returns the calls that wait in a run as the client gets them, and keeps the run for
 // the request with their results. The arguments have the tools' own names; invalid ones are left to the
 // client. The ids are new and begin with prefix: those of some providers can be guessed, or are not unique.
-func (v *clientView) handOut(run *providers.Run, set *providers.ToolSet, f toolformat.Format, prefix string) []*providers.Call {
+// With a name the run is kept for a request that continues it, too.
+func (v *clientView) handOut(run *providers.Run, set *providers.ToolSet, f toolformat.Format, prefix, name string) []*providers.Call {
 	last := providers.Message{Role: providers.RoleAssistant}
 	ids := map[string]string{}
 	for _, c := range run.WaitingCalls() {
@@ -129,6 +161,9 @@ func (v *clientView) handOut(run *providers.Run, set *providers.ToolSet, f toolf
 	}
 	if last.Parts != nil {
 		v.rounds.keep(&entry{key: v.key.with(&last), principal: v.principal, messages: run.Messages, ids: ids})
+	}
+	if name != "" {
+		v.rounds.keep(&entry{key: named(v.principal, name), principal: v.principal, messages: run.Messages, ids: ids})
 	}
 	return last.Calls()
 }

@@ -141,7 +141,7 @@ func (s *Sampling) answer(ctx context.Context, req *samplingRequest) ([]byte, er
 	case err != nil:
 		return nil, err
 	}
-	calls := view.handOut(run, req.set, chosen.Provider.Format(), "call_")
+	calls := view.handOut(run, req.set, chosen.Provider.Format(), "call_", "")
 	return sampled(run.Text, calls, chosen.Model, samplingStop(run.Stop, len(calls) > 0)), nil
 }
 

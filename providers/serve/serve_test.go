@@ -40,6 +40,12 @@ func (s *scripted) Turn(_ context.Context, req *providers.Request, emit func(pro
 	}
 	turn := s.turns[0]
 	s.turns = s.turns[1:]
+	for _, p := range turn.Message.Parts {
+		if p.Type == providers.PartThinking {
+			emit(providers.Event{Type: providers.EventThinkingDelta, Text: p.Text})
+			emit(providers.Event{Type: providers.EventThinkingEnd, Raw: p.Data})
+		}
+	}
 	deltas := []string{turn.Message.Text()}
 	if s.letters {
 		deltas = strings.Split(deltas[0], "")
@@ -117,7 +123,13 @@ func newFront(t *testing.T, turns ...providers.Turn) *front {
 // post sends a request of a principal and returns the status and the body.
 func (f *front) post(who, body string) (int, string) {
 	f.Helper()
-	req, err := http.NewRequestWithContext(f.Context(), http.MethodPost, f.URL+"/v1/chat/completions", strings.NewReader(body))
+	return f.postTo("/v1/chat/completions", who, body)
+}
+
+// postTo sends a request to a path.
+func (f *front) postTo(path, who, body string) (status int, answer string) {
+	f.Helper()
+	req, err := http.NewRequestWithContext(f.Context(), http.MethodPost, f.URL+path, strings.NewReader(body))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -301,7 +313,7 @@ func TestProviderFails(t *testing.T) {
 func TestModels(t *testing.T) {
 	f := newFront(t)
 	for path, want := range map[string]string{
-		"/v1/models": `{"object":"list","data":[{"id":"here/m","object":"model","created":0,"owned_by":"here"}]}`, "/v1/models/here/m": `{"id":"here/m"`,
+		"/v1/models": `{"object":"list","data":[{"id":"here/m","object":"model","created":0,"owned_by":"here","type":"model","display_name":"here/m","created_at":"1970-01-01T00:00:00Z"}],"first_id":"here/m","last_id":"here/m","has_more":false}`, "/v1/models/here/m": `{"id":"here/m"`,
 		"/v1/models/x": "model_not_found", "/v1/embeddings": "unknown path", "/v1/chat/completions": "GET is not allowed for",
 	} {
 		resp, err := http.Get(f.URL + path)

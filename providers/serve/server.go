@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/completions"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/messages"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/responses"
 )
 
 // Options configure a Server.
@@ -46,13 +49,11 @@ type Server struct {
 	admission *admission
 }
 
-// apis returns the API that a path belongs to; nil for another path.
-func apiOf(path string) endpoint.API {
-	switch path {
-	case "/v1/chat/completions":
-		return completions.API{}
-	}
-	return nil
+// apis are the APIs by the path behind /v1/.
+var apis = map[string]endpoint.API{
+	"chat/completions": completions.API{},
+	"messages":         messages.API{},
+	"responses":        responses.API{},
 }
 
 // New makes a server.
@@ -63,44 +64,52 @@ func New(o Options) *Server {
 	return &Server{opts: o, rounds: newHiddenRounds(64 << 20), admission: newAdmission(&o)}
 }
 
-// ServeHTTP answers a request for a model, /v1/models or /v1/models/ID. In a pattern
+// ServeHTTP answers a request of one of the APIs, or for /v1/models or /v1/models/ID. In a pattern
 // /v1/p/{profile}/ these follow behind the name of a profile.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	path := strings.TrimSuffix(r.URL.Path, "/")
-	if behind, ok := strings.CutPrefix(path, "/v1/p/"+r.PathValue("profile")+"/"); ok {
-		path = "/v1/" + behind
-	}
-	id, isModel := strings.CutPrefix(path, "/v1/models/")
-	api, allowed := apiOf(path), http.MethodGet
-	if api != nil {
-		allowed = http.MethodPost
-	}
+	path := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, "/v1/"), "/")
+	path = strings.TrimPrefix(path, "p/"+r.PathValue("profile")+"/")
+	api := apis[path]
+	id, isModel := strings.CutPrefix(path+"/", "models/")
 	switch {
-	case api == nil && !isModel && path != "/v1/models":
-		fail(w, http.StatusNotFound, "", "unknown path: expected /v1/chat/completions or /v1/models")
-	case r.Method != allowed:
-		w.Header().Set("Allow", allowed)
-		cmp.Or[endpoint.API](api, completions.API{}).Fail(w, &endpoint.Error{
-			Status: http.StatusMethodNotAllowed, Message: r.Method + " is not allowed for " + path + ": expected " + allowed,
-		})
 	case api != nil:
-		s.complete(w, r, api)
+		if allowed(w, r, http.MethodPost, api) {
+			s.complete(w, r, api)
+		}
 	case isModel:
-		if _, _, err := s.opts.Model(id); err != nil {
-			fail(w, http.StatusNotFound, "model_not_found", err.Error())
-			return
+		if allowed(w, r, http.MethodGet, completions.API{}) {
+			s.models(w, strings.TrimSuffix(id, "/"))
 		}
-		endpoint.WriteJSON(w, http.StatusOK, newModel(id))
+	case path == countPath:
+		if allowed(w, r, http.MethodPost, messages.API{}) {
+			s.count(w, r)
+		}
 	default:
-		list := []model{}
-		for _, id := range s.opts.Models() {
-			list = append(list, newModel(id))
-		}
-		endpoint.WriteJSON(w, http.StatusOK, struct {
-			Object string  `json:"object"`
-			Data   []model `json:"data"`
-		}{"list", list})
+		fail(w, http.StatusNotFound, "", "unknown path: expected "+paths()+" or /v1/models")
 	}
+}
+
+// countPath is the path behind /v1/ at which the tokens of a request of Messages are counted.
+const countPath = "messages/count_tokens"
+
+// paths returns the paths of the APIs.
+func paths() string {
+	var all []string
+	for path := range apis {
+		all = append(all, "/v1/"+path)
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
+
+// allowed reports whether a request has the method that its path takes; otherwise it is answered.
+func allowed(w http.ResponseWriter, r *http.Request, method string, api endpoint.API) bool {
+	if r.Method == method {
+		return true
+	}
+	w.Header().Set("Allow", method)
+	api.Fail(w, &endpoint.Error{Status: http.StatusMethodNotAllowed, Message: r.Method + " is not allowed for " + r.URL.Path + ": expected " + method})
+	return false
 }
 
 // Refuse answers a request that its sender may not make, in the shape of its API's errors. It
@@ -109,28 +118,21 @@ func Refuse(w http.ResponseWriter, r *http.Request, status int, reason string) b
 	if !strings.HasPrefix(r.URL.Path, "/v1/") {
 		return false
 	}
-	code := ""
-	if status == http.StatusUnauthorized {
-		code = "invalid_api_key"
+	var api endpoint.API = completions.API{}
+	for path, of := range apis {
+		if strings.HasSuffix(strings.TrimSuffix(r.URL.Path, "/"), "/"+path) || path == "messages" && strings.HasSuffix(r.URL.Path, "/"+countPath) {
+			api = of
+		}
 	}
-	fail(w, status, code, reason)
+	e := &endpoint.Error{Status: status, Message: reason}
+	if status == http.StatusUnauthorized {
+		e.Code = "invalid_api_key"
+	}
+	api.Fail(w, e)
 	return true
 }
 
 // fail answers with an error in OpenAI's form.
 func fail(w http.ResponseWriter, status int, code, message string) {
 	completions.API{}.Fail(w, &endpoint.Error{Status: status, Code: code, Message: message})
-}
-
-// model is an entry of /v1/models.
-type model struct {
-	ID      string `json:"id"`
-	Object  string `json:"object"`
-	Created int64  `json:"created"`
-	OwnedBy string `json:"owned_by"`
-}
-
-func newModel(id string) model {
-	owner, _, _ := strings.Cut(id, "/")
-	return model{ID: id, Object: "model", OwnedBy: owner}
 }

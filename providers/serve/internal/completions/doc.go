@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // API is the API. It implements endpoint.API.
@@ -22,7 +23,7 @@ func (API) Read(body []byte) (*endpoint.Request, error) {
 	}
 	return &endpoint.Request{
 		Model: r.Model, System: r.system.String(), Messages: r.messages, Tools: r.set, Choice: r.choice, Only: r.only,
-		Stream: r.Stream, Override: r.override, CallPrefix: "call_", Answer: r.begin,
+		Stream: r.Stream, Override: r.override, Format: toolformat.FormatOpenAI, CallPrefix: "call_", Answer: r.begin,
 	}, nil
 }
 

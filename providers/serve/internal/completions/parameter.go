@@ -115,10 +115,7 @@ func (r *request) override(s *providers.Settings, p providers.Provider) error {
 			}
 			return fmt.Errorf("%s: an answer of this endpoint has only text and tool calls: leave it out", name)
 		case p.Format() == toolformat.FormatOpenAI:
-			if s.Body == nil {
-				s.Body = json.RawMessage("{}")
-			}
-			s.Body = wire.SetMember(s.Body, name, value)
+			endpoint.AddMember(s, name, value)
 		case !endpoint.SaysNothing(value) && !slices.Contains(harmless, name):
 			return providers.Lacks(p.Name(), name)
 		}

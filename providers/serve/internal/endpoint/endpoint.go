@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // An API is the HTTP API of one vendor, as its clients speak it. It keeps nothing and may be used from
@@ -30,6 +31,13 @@ type Request struct {
 
 	// Override applies the request to the default settings of its model. The error is for the client.
 	Override func(*providers.Settings, providers.Provider) error
+
+	// Format is that in which the API has tools. The raw items of Messages are of a provider with the same
+	// format, and of no other.
+	Format toolformat.Format
+
+	Previous string // the Keep of an earlier request, which Messages continue; "" means they are the whole
+	Keep     string // what a later request calls the conversation; "" means it is not kept
 
 	CallPrefix string // begins the ids of calls that the client gets
 

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -165,4 +166,12 @@ func DataPart(kind providers.PartType, member, address, name string) (providers.
 func isHTTPS(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Scheme == "https" && u.Host != ""
+}
+
+// AddMember adds a member to the body of the provider's request.
+func AddMember(s *providers.Settings, name string, value json.RawMessage) {
+	if s.Body == nil {
+		s.Body = json.RawMessage("{}")
+	}
+	s.Body = wire.SetMember(s.Body, name, value)
 }

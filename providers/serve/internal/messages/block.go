@@ -1,0 +1,135 @@
+package messages
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
+)
+
+// A block is a block of a message's content.
+type block struct {
+	Type   string          `json:"type"`
+	Text   string          `json:"text"`
+	Title  string          `json:"title"`
+	Source json.RawMessage `json:"source"` // of an image or a document; text of a search result
+	ID     string          `json:"id"`
+	Name   string          `json:"name"`
+	Input  json.RawMessage `json:"input"`
+
+	CallID  string          `json:"tool_use_id"`
+	Content json.RawMessage `json:"content"` // of a result
+	IsError bool            `json:"is_error"`
+
+	Thinking string `json:"thinking"`
+}
+
+func readBlock(raw []byte) (*block, error) {
+	var b block
+	if err := json.Unmarshal(raw, &b); err != nil || b.Type == "" {
+		return nil, fmt.Errorf("type: expected a block with a type")
+	}
+	return &b, nil
+}
+
+// parts returns what a block says. What only Anthropic's API understands, of its own tools, says
+// nothing: it goes back to that API as it came (see signed).
+func (b *block) parts(ofAssistant bool) ([]providers.Part, error) {
+	one := func(p providers.Part, err error) ([]providers.Part, error) { return []providers.Part{p}, err }
+	switch {
+	case b.Type == "text":
+		return one(providers.Part{Type: providers.PartText, Text: b.Text}, nil)
+	case b.Type == "image" && !ofAssistant:
+		return one(readSource(providers.PartImage, b.Source, ""))
+	case b.Type == "document" && !ofAssistant:
+		return one(readSource(providers.PartFile, b.Source, b.Title))
+	case b.Type == "search_result":
+		return contentParts(b.Content)
+	case b.Type == "tool_use" && ofAssistant:
+		if b.ID == "" || b.Name == "" {
+			return nil, fmt.Errorf("tool_use: expected an id and a name")
+		}
+		return one(providers.Part{Type: providers.PartCall, Call: &providers.Call{ID: b.ID, Name: b.Name, Arguments: providers.Arguments(string(b.Input))}}, nil)
+	case b.Type == "thinking" && ofAssistant:
+		return one(providers.Part{Type: providers.PartThinking, Text: b.Thinking}, nil)
+	case ofAssistant:
+		return nil, nil
+	}
+	return nil, fmt.Errorf("type: %.40q is not supported: expected text, image, document, search_result, tool_use or tool_result", b.Type)
+}
+
+// contentParts returns the content of a result: a string, or blocks.
+func contentParts(content json.RawMessage) ([]providers.Part, error) {
+	if text, isText := wire.Text(content); isText {
+		return []providers.Part{{Type: providers.PartText, Text: text}}, nil
+	}
+	if rawjson.IsNull(content) {
+		return nil, nil
+	}
+	var all []providers.Part
+	at := 0
+	for raw := range wire.Elements(content) {
+		b, err := readBlock(raw)
+		var parts []providers.Part
+		if err == nil {
+			parts, err = b.parts(false)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("content.%d.%w", at, err)
+		}
+		all = append(all, parts...)
+		at++
+	}
+	return all, nil
+}
+
+// readSource returns the part of an image or a document.
+func readSource(kind providers.PartType, raw json.RawMessage, title string) (providers.Part, error) {
+	var s struct {
+		Type      string          `json:"type"`
+		MediaType string          `json:"media_type"`
+		Data      string          `json:"data"`
+		URL       string          `json:"url"`
+		Content   json.RawMessage `json:"content"`
+	}
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return providers.Part{}, fmt.Errorf("source: expected an object")
+	}
+	switch {
+	case s.Type == "base64":
+		data, err := base64.StdEncoding.DecodeString(s.Data)
+		if err != nil {
+			return providers.Part{}, fmt.Errorf("source.data: expected base64")
+		}
+		return providers.Part{Type: kind, Data: data, MimeType: s.MediaType, Name: title}, nil
+	case s.Type == "url" && kind == providers.PartImage:
+		return endpoint.DataPart(kind, "source.url", s.URL, title)
+	case s.Type == "text":
+		return providers.Part{Type: kind, Data: []byte(s.Data), MimeType: "text/plain", Name: title}, nil
+	case s.Type == "content":
+		parts, err := contentParts(s.Content)
+		return providers.Part{Type: providers.PartText, Text: (&providers.Message{Parts: parts}).Text()}, err
+	}
+	return providers.Part{}, fmt.Errorf("source.type: %.40q is not supported: send the data, as base64", s.Type)
+}
+
+// signed returns the content of an assistant's message as it goes back to Anthropic's API, whose
+// thinking must be unchanged; nil for content without thinking that it has signed.
+func signed(model string, content json.RawMessage) *providers.Raw {
+	blocks := slices.Collect(wire.Elements(content))
+	if !slices.ContainsFunc(blocks, func(b []byte) bool {
+		return rawjson.TextAt(b, "signature") != "" || rawjson.TextAt(b, "type") == "redacted_thinking"
+	}) {
+		return nil
+	}
+	for i := range blocks {
+		blocks[i] = wire.CutMember(blocks[i], "cache_control") // the provider sets its own
+	}
+	items := rawjson.Raw([]byte(`{"role":"assistant"`), "content", rawjson.Array(blocks))
+	return &providers.Raw{Model: model, Items: append(items, '}')}
+}

@@ -1,0 +1,108 @@
+package messages
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// parameters are the members of a request that tune the answer.
+type parameters struct {
+	Temperature *float64        `json:"temperature"`
+	TopP        *float64        `json:"top_p"`
+	TopK        json.RawMessage `json:"top_k"`
+	Stop        []string        `json:"stop_sequences"`
+	Thinking    json.RawMessage `json:"thinking"`
+	Output      struct {
+		Effort string        `json:"effort"`
+		Format *outputFormat `json:"format"`
+	} `json:"output_config"`
+	Format *outputFormat `json:"output_format"` // as it was called in a beta
+}
+
+// outputFormat is the format of the answer.
+type outputFormat struct {
+	Type   string          `json:"type"`
+	Schema json.RawMessage `json:"schema"`
+}
+
+// validate checks the parameters.
+func (p *parameters) validate() error {
+	if p.Output.Format == nil {
+		p.Output.Format = p.Format
+	}
+	if f := p.Output.Format; f != nil && (f.Type != "json_schema" || !rawjson.IsObject(f.Schema)) {
+		return fmt.Errorf(`output_config.format: expected {"type":"json_schema","schema":…}`)
+	}
+	switch kind := rawjson.TextAt(p.Thinking, "type"); {
+	case rawjson.IsNull(p.Thinking), kind == "enabled", kind == "adaptive", kind == "disabled":
+		return nil
+	default:
+		return fmt.Errorf("thinking.type: expected enabled, adaptive or disabled, got %.40q", kind)
+	}
+}
+
+// harmless are members that do not change an answer, or only what it costs.
+var harmless = []string{
+	"metadata", "service_tier", "cache_control", "context_management", "inference_geo", "speed", "diagnostics", "betas",
+}
+
+// override applies the request to a model's settings. What only Anthropic's API has is sent to it, and
+// is an error for any other provider.
+func (r *request) override(s *providers.Settings, p providers.Provider) error {
+	if r.MaxTokens > 0 {
+		s.MaxTokens = int(r.MaxTokens)
+	}
+	if r.Temperature != nil {
+		s.Temperature = r.Temperature
+	}
+	if r.TopP != nil {
+		s.TopP = r.TopP
+	}
+	s.Stop, s.Serial = r.Stop, s.Serial || r.Choice != nil && r.Choice.Serial
+	if f := r.Output.Format; f != nil {
+		s.Answer = &providers.AnswerFormat{Schema: f.Schema, Name: "answer"}
+	}
+	s.Effort = r.Output.Effort
+	own := p.Format() == toolformat.FormatAnthropic
+	if !rawjson.IsNull(r.Thinking) {
+		if own {
+			endpoint.AddMember(s, "thinking", r.Thinking)
+		} else if s.Effort == "" {
+			s.Effort = effort(r.Thinking)
+		}
+	}
+	if !rawjson.IsNull(r.TopK) {
+		if !own {
+			return providers.Lacks(p.Name(), "top_k")
+		}
+		endpoint.AddMember(s, "top_k", r.TopK)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.rest)) {
+		if value := r.rest[name]; !endpoint.SaysNothing(value) && !slices.Contains(harmless, name) {
+			return providers.Lacks(p.Name(), name)
+		}
+	}
+	return nil
+}
+
+// effort returns the effort for a budget of thinking, for a provider that has no budgets; "" leaves it
+// to the provider.
+func effort(thinking json.RawMessage) string {
+	budget := rawjson.NumberAt(thinking, "budget_tokens")
+	switch {
+	case budget <= 0:
+		return ""
+	case budget <= 4_096:
+		return "low"
+	case budget <= 16_384:
+		return "medium"
+	}
+	return "high"
+}

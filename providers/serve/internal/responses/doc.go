@@ -1,0 +1,33 @@
+// Package responses is OpenAI's Responses API ("Create a model response" in its API reference).
+//
+// request.go reads requests: item.go the items of the input, tool.go the tools, parameter.go what tunes the
+// answer. answer.go makes the response, output.go its items, and stream.go the events of a stream.
+package responses
+
+import (
+	"net/http"
+
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// API is the API. It implements endpoint.API.
+type API struct{}
+
+// Read implements endpoint.API.
+func (API) Read(body []byte) (*endpoint.Request, error) {
+	r, err := readRequest(body)
+	if err != nil {
+		return nil, err
+	}
+	return &endpoint.Request{
+		Model: r.Model, System: r.system.String(), Messages: r.messages, Tools: r.set, Choice: r.choice, Only: r.only,
+		Stream: r.Stream, Override: r.override, Format: toolformat.FormatOpenAIResponses, CallPrefix: "call_", Answer: r.begin,
+		Previous: r.Previous, Keep: r.keep(),
+	}, nil
+}
+
+// Fail implements endpoint.API.
+func (API) Fail(w http.ResponseWriter, e *endpoint.Error) {
+	endpoint.Refuse(w, e, endpoint.OpenAIError(e))
+}

@@ -1,0 +1,187 @@
+package responses
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
+)
+
+// An item is an item of the input. Which members are used depends on its type.
+type item struct {
+	Type    string          `json:"type"` // "" means message
+	Role    string          `json:"role"`
+	Content json.RawMessage `json:"content"`
+
+	CallID    string          `json:"call_id"`
+	Name      string          `json:"name"`
+	Arguments string          `json:"arguments"`
+	Input     string          `json:"input"` // of a custom tool's call
+	Output    json.RawMessage `json:"output"`
+
+	Summary []struct {
+		Text string `json:"text"`
+	} `json:"summary"`
+	Encrypted string `json:"encrypted_content"`
+}
+
+// add adds an item to the conversation. Those of the assistant in a row are one message.
+func (r *request) add(raw []byte) error {
+	var i item
+	if err := json.Unmarshal(raw, &i); err != nil {
+		return fmt.Errorf("expected an item: %w", err)
+	}
+	switch i.Type {
+	case "message", "":
+		return r.addMessage(&i, raw)
+	case "function_call":
+		return r.addCall(&i, raw, providers.Arguments(i.Arguments))
+	case "custom_tool_call":
+		return r.addCall(&i, raw, textArguments(i.Input))
+	case "function_call_output", "custom_tool_call_output":
+		if i.CallID == "" {
+			return fmt.Errorf("call_id: expected the id of the call with this output")
+		}
+		parts, err := contentOf("output", i.Output)
+		if err == nil {
+			r.messages, err = endpoint.AddResult(r.messages, i.CallID, parts, false)
+		}
+		return err
+	case "reasoning":
+		for _, s := range i.Summary {
+			r.addPart(providers.Part{Type: providers.PartThinking, Text: s.Text})
+		}
+		r.sign(raw, i.Encrypted != "")
+		return nil
+	case "item_reference":
+		return fmt.Errorf("type: an item_reference names what is not kept here: send the item, or previous_response_id")
+	}
+	return nil // of the vendor's own tools, which ran elsewhere
+}
+
+// addMessage adds a message.
+func (r *request) addMessage(i *item, raw []byte) error {
+	parts, err := contentOf("content", i.Content)
+	if err != nil || len(parts) == 0 {
+		return err
+	}
+	switch i.Role {
+	case "system", "developer":
+		if len(r.messages) > 0 { // said at its place: what is before stays as a provider has cached it
+			r.messages = append(r.messages, providers.Message{Role: providers.RoleUser, Parts: parts})
+			return nil
+		}
+		if r.system.Len() > 0 {
+			r.system.WriteString("\n\n")
+		}
+		r.system.WriteString((&providers.Message{Parts: parts}).Text())
+	case "user":
+		r.messages = append(r.messages, providers.Message{Role: providers.RoleUser, Parts: parts})
+	case "assistant":
+		r.addPart(parts...)
+		r.sign(raw, false)
+	default:
+		return fmt.Errorf("role: expected user, assistant, system or developer, got %.40q", i.Role)
+	}
+	return nil
+}
+
+// addCall adds a call of the model.
+func (r *request) addCall(i *item, raw []byte, arguments json.RawMessage) error {
+	if i.CallID == "" || i.Name == "" {
+		return fmt.Errorf("%s: expected a call_id and a name", i.Type)
+	}
+	r.addPart(providers.Part{Type: providers.PartCall, Call: &providers.Call{ID: i.CallID, Name: i.Name, Arguments: arguments}})
+	r.sign(raw, false)
+	return nil
+}
+
+// addPart adds parts to the message of the assistant.
+func (r *request) addPart(parts ...providers.Part) {
+	for _, p := range parts {
+		r.messages = endpoint.AddPart(r.messages, providers.RoleAssistant, p)
+	}
+}
+
+// sign keeps an item as it goes back to the same API, from the first one of a message on whose
+// reasoning is encrypted: only with that reasoning can the API use them.
+func (r *request) sign(raw []byte, encrypted bool) {
+	n := len(r.messages)
+	if n == 0 || r.messages[n-1].Role != providers.RoleAssistant {
+		if !encrypted {
+			return
+		}
+		r.messages = append(r.messages, providers.Message{Role: providers.RoleAssistant})
+		n++
+	}
+	m := &r.messages[n-1]
+	switch {
+	case m.Raw != nil:
+		items := m.Raw.Items
+		m.Raw.Items = append(append(append(items[:len(items)-1:len(items)-1], ','), raw...), ']')
+	case encrypted:
+		m.Raw = &providers.Raw{Model: r.Model, Items: append(append([]byte{'['}, raw...), ']')}
+	}
+}
+
+// contentOf returns the content of a message or of a call's output: a string, or an array of parts.
+func contentOf(member string, content json.RawMessage) ([]providers.Part, error) {
+	if text, isText := wire.Text(content); isText {
+		if text == "" {
+			return nil, nil
+		}
+		return []providers.Part{{Type: providers.PartText, Text: text}}, nil
+	}
+	if rawjson.IsNull(content) {
+		return nil, nil
+	}
+	var all []providers.Part
+	at := 0
+	for raw := range wire.Elements(content) {
+		p, err := readPart(raw)
+		if err != nil {
+			return nil, fmt.Errorf("%s[%d]: %w", member, at, err)
+		}
+		all = append(all, p)
+		at++
+	}
+	return all, nil
+}
+
+// readPart reads a part of a content.
+func readPart(raw []byte) (providers.Part, error) {
+	var p struct {
+		Type     string `json:"type"`
+		Text     string `json:"text"`
+		Refusal  string `json:"refusal"`
+		ImageURL string `json:"image_url"`
+		Detail   string `json:"detail"`
+		Data     string `json:"file_data"`
+		Name     string `json:"filename"`
+		Audio    struct {
+			Data   []byte `json:"data"`
+			Format string `json:"format"`
+		} `json:"input_audio"`
+	}
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return providers.Part{}, fmt.Errorf("expected a part with a type")
+	}
+	switch p.Type {
+	case "input_text", "output_text", "text", "summary_text", "reasoning_text":
+		return providers.Part{Type: providers.PartText, Text: p.Text}, nil
+	case "refusal":
+		return providers.Part{Type: providers.PartText, Text: p.Refusal}, nil
+	case "input_image":
+		image, err := endpoint.DataPart(providers.PartImage, "image_url", p.ImageURL, "")
+		image.Detail = p.Detail
+		return image, err
+	case "input_file":
+		return endpoint.DataPart(providers.PartFile, "file_data", p.Data, p.Name)
+	case "input_audio":
+		return providers.Part{Type: providers.PartFile, Data: p.Audio.Data, MimeType: "audio/" + p.Audio.Format}, nil
+	}
+	return providers.Part{}, fmt.Errorf("type: expected input_text, input_image, input_file, input_audio or output_text, got %.40q", p.Type)
+}

@@ -1,0 +1,134 @@
+package responses
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/providers"
+)
+
+// An outItem is an item of the output. Which fields are used depends on its kind.
+type outItem struct {
+	kind   string
+	id     string
+	text   strings.Builder // of a message, and of reasoning
+	call   *providers.Call
+	input  string          // of a custom tool's call
+	signed json.RawMessage // reasoning as its provider sent it
+}
+
+// The kinds of items that are written.
+const (
+	message   = "message"
+	reasoning = "reasoning"
+	function  = "function_call"
+	custom    = "custom_tool_call"
+)
+
+// idPrefix are the prefixes of the ids of items.
+var idPrefix = map[string]string{message: "msg_", reasoning: "rs_", function: "fc_", custom: "ctc_"}
+
+func newItem(kind string) *outItem { return &outItem{kind: kind, id: idPrefix[kind] + rand.Text()} }
+
+// textPart is a part of a message or of reasoning.
+type textPart struct {
+	Type        string    `json:"type"`
+	Text        string    `json:"text"`
+	Annotations *[]string `json:"annotations,omitempty"`
+	Logprobs    *[]string `json:"logprobs,omitempty"`
+}
+
+// part returns the part that an item of text consists of.
+func (i *outItem) part(text string) textPart {
+	if i.kind == reasoning {
+		return textPart{Type: "summary_text", Text: text}
+	}
+	return textPart{Type: "output_text", Text: text, Annotations: &[]string{}, Logprobs: &[]string{}}
+}
+
+// parts returns the parts of an item of text.
+func (i *outItem) parts() []textPart {
+	if i.text.Len() == 0 {
+		return []textPart{}
+	}
+	return []textPart{i.part(i.text.String())}
+}
+
+// json returns the item; as it begins in a stream, if begins.
+func (i *outItem) json(begins bool) any {
+	status := "completed"
+	if begins {
+		status = "in_progress"
+	}
+	switch i.kind {
+	case message:
+		content := []textPart{}
+		if !begins {
+			content = i.parts()
+		}
+		return struct {
+			ID      string     `json:"id"`
+			Type    string     `json:"type"`
+			Status  string     `json:"status"`
+			Role    string     `json:"role"`
+			Content []textPart `json:"content"`
+		}{i.id, i.kind, status, "assistant", content}
+	case reasoning:
+		if i.signed != nil {
+			return i.signed
+		}
+		summary := []textPart{}
+		if !begins {
+			summary = i.parts()
+		}
+		return struct {
+			ID      string     `json:"id"`
+			Type    string     `json:"type"`
+			Summary []textPart `json:"summary"`
+		}{i.id, i.kind, summary}
+	case custom:
+		input := i.input
+		if begins {
+			input = ""
+		}
+		return struct {
+			ID     string `json:"id"`
+			Type   string `json:"type"`
+			Status string `json:"status"`
+			CallID string `json:"call_id"`
+			Name   string `json:"name"`
+			Input  string `json:"input"`
+		}{i.id, i.kind, status, i.call.ID, i.call.Name, input}
+	}
+	arguments := string(i.call.Arguments)
+	if begins {
+		arguments = ""
+	}
+	return struct {
+		ID        string `json:"id"`
+		Type      string `json:"type"`
+		Status    string `json:"status"`
+		CallID    string `json:"call_id"`
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	}{i.id, i.kind, status, i.call.ID, i.call.Name, arguments}
+}
+
+// callItem returns the item for a call of the client's own tool.
+func (r *request) callItem(c *providers.Call) *outItem {
+	if !r.texts[c.Name] {
+		i := newItem(function)
+		i.call = c
+		return i
+	}
+	i := newItem(custom)
+	i.call = c
+	input, isText := wire.Text(wire.Lookup(c.Object(), "input"))
+	if !isText { // the model has not kept to the schema
+		input = string(c.Arguments)
+	}
+	i.input = input
+	return i
+}

@@ -1,0 +1,153 @@
+package responses
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
+)
+
+// A request is the body of a request.
+type request struct {
+	Model        string          `json:"model"`
+	Input        json.RawMessage `json:"input"` // a string or an array of items
+	Instructions string          `json:"instructions"`
+	Tools        json.RawMessage `json:"tools"`
+	Choice       json.RawMessage `json:"tool_choice"`
+	Stream       bool            `json:"stream"`
+	Store        bool            `json:"store"`
+	Previous     string          `json:"previous_response_id"`
+	Background   bool            `json:"background"`
+	parameters
+
+	id       string // of the response
+	system   strings.Builder
+	messages []providers.Message
+	set      *providers.ToolSet // of the client's own tools
+	texts    map[string]bool    // those of its tools that take a text (custom tools)
+	choice   providers.Choice
+	only     []string                   // the tools that may be called; nil means all
+	rest     map[string]json.RawMessage // the members that are not known
+}
+
+// known are the members of a request that are read.
+var known = []string{
+	"model", "input", "instructions", "tools", "tool_choice", "stream", "store", "previous_response_id", "background",
+	"max_output_tokens", "temperature", "top_p", "parallel_tool_calls", "reasoning", "text",
+}
+
+// readRequest parses a body. The error names the path of what is invalid.
+func readRequest(body []byte) (*request, error) {
+	r := request{id: "resp_" + rand.Text()}
+	var err error
+	if err = endpoint.Decode(body, &r); err != nil {
+		return nil, err
+	}
+	if r.rest, err = endpoint.Rest(body, known); err != nil {
+		return nil, err
+	}
+	switch {
+	case r.Model == "":
+		return nil, fmt.Errorf("model: expected one of /v1/models")
+	case r.Background:
+		return nil, fmt.Errorf("background: a response is answered at once here: leave it out")
+	case !endpoint.IsCount(r.MaxTokens):
+		return nil, fmt.Errorf("max_output_tokens: expected a whole number above 0")
+	}
+	if err := r.readTools(); err != nil {
+		return nil, err
+	}
+	r.system.WriteString(r.Instructions)
+	if err := r.readInput(); err != nil {
+		return nil, err
+	}
+	if err := r.readChoice(); err != nil {
+		return nil, err
+	}
+	return &r, r.parameters.validate()
+}
+
+// keep returns the id under which the conversation is kept; "" if the client does not ask for that.
+func (r *request) keep() string {
+	if r.Store {
+		return r.id
+	}
+	return ""
+}
+
+// readInput makes the conversation. A system prompt alone becomes the message of the user, without which
+// most APIs refuse a request.
+func (r *request) readInput() error {
+	if text, isText := wire.Text(r.Input); isText {
+		r.messages = []providers.Message{providers.UserText(text)}
+		return nil
+	}
+	if len(r.Input) == 0 || r.Input[0] != '[' {
+		return fmt.Errorf("input: expected a string or an array of items")
+	}
+	at := 0
+	for raw := range wire.Elements(r.Input) {
+		if err := r.add(raw); err != nil {
+			return fmt.Errorf("input[%d]: %w", at, err)
+		}
+		at++
+	}
+	if len(r.messages) == 0 && r.Previous == "" {
+		if r.system.Len() == 0 {
+			return fmt.Errorf("input: expected a message with content")
+		}
+		r.messages = []providers.Message{providers.UserText(r.system.String())}
+		r.system.Reset()
+	}
+	return nil
+}
+
+// readChoice reads tool_choice: a word, the tool that must be called, or those that may be.
+func (r *request) readChoice() error {
+	if rawjson.IsNull(r.Choice) {
+		return nil
+	}
+	if word, isWord := wire.Text(r.Choice); isWord {
+		return r.chooseMode("tool_choice", word)
+	}
+	switch kind := rawjson.TextAt(r.Choice, "type"); kind {
+	case "function", "custom":
+		name := rawjson.TextAt(r.Choice, "name")
+		if name == "" {
+			return fmt.Errorf("tool_choice.name: expected the name of a tool")
+		}
+		r.choice = providers.Choice(name)
+		return nil
+	case "allowed_tools":
+		r.only = []string{}
+		for tool := range wire.Elements(wire.Lookup(r.Choice, "tools")) {
+			name := rawjson.TextAt(tool, "name")
+			if name == "" {
+				return fmt.Errorf(`tool_choice.tools: expected functions, each as {"type":"function","name":…}`)
+			}
+			r.only = append(r.only, name)
+		}
+		return r.chooseMode("tool_choice.mode", rawjson.TextAt(r.Choice, "mode"))
+	default:
+		return fmt.Errorf("tool_choice.type: %.40q is not supported: expected function, custom or allowed_tools", kind)
+	}
+}
+
+// chooseMode sets the choice that a word names. member is its place, for the error.
+func (r *request) chooseMode(member, word string) error {
+	switch word {
+	case "auto":
+	case "none":
+		r.choice = providers.ChoiceNone
+	case "required":
+		r.choice = providers.ChoiceRequired
+	default:
+		return fmt.Errorf("%s: expected none, auto or required, got %.40q", member, word)
+	}
+	return nil
+}

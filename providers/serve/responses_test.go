@@ -1,0 +1,155 @@
+package serve_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/providers"
+)
+
+const drawResponses = `"tools":[{"type":"function","name":"draw","parameters":{"type":"object","properties":{"what":{"type":"string"}}}},{"type":"web_search"},{"type":"custom","name":"patch","description":"Patches.","format":{"type":"grammar","syntax":"lark","definition":"start: /.+/"}}]`
+
+const encrypted = `{"id":"rs_theirs","type":"reasoning","summary":[{"type":"summary_text","text":"Hm."}],"encrypted_content":"sealed"}`
+
+// A response is answered whole; the calls of the client's tools are handed back as its items, and with
+// their outputs the hidden rounds are there again.
+func TestResponses(t *testing.T) {
+	f := newFront(t, thinks("Hm.", encrypted, says("Let me see.", call("1", "double", `{"n":4}`))),
+		says("", call("2", "draw", `{"what":"cat"}`), call("3", "patch", `{"input":"+ a\n"}`)), says("Done."))
+	ask := `{"model":"here/m",` + drawResponses + `,"instructions":"Be kind.","input":[{"role":"user","content":[{"type":"input_text","text":"go"}]}`
+	status, body := f.postTo("/v1/responses", "", ask+`],"max_output_tokens":50,"reasoning":{"effort":"low"},"text":{"format":{"type":"json_schema","name":"a","schema":{"type":"object"}}}}`)
+	if status != http.StatusOK {
+		t.Fatal(status, body)
+	}
+	f.has(body, `"object":"response"`, `"status":"completed"`, `"type":"reasoning","summary":[{"type":"summary_text","text":"Hm."}],"encrypted_content":"sealed"}`,
+		`"role":"assistant","content":[{"type":"output_text","text":"Let me see.","annotations":[],"logprobs":[]}]`,
+		`"name":"draw","arguments":"{\"what\":\"cat\"}"`, `"name":"patch","input":"+ a\n"`, `"total_tokens":24`, `"store":false`, `"tool_choice":"auto"`)
+	r := f.requests[0]
+	if r.System != "Be kind." || r.Settings.MaxTokens != 50 || r.Settings.Effort != "low" || r.Settings.Answer.Name != "a" || r.Tools.Len() != 3 {
+		t.Errorf("asked with %+v", r)
+	}
+	if patch := r.Tools.Find("patch"); patch == nil || !strings.Contains(patch.Description, "lark grammar:\nstart: /.+/") {
+		t.Errorf("%+v", patch)
+	}
+	var answer struct {
+		Output []json.RawMessage `json:"output"`
+	}
+	if err := json.Unmarshal([]byte(body), &answer); err != nil {
+		t.Fatal(err)
+	}
+	for _, item := range answer.Output {
+		ask += "," + string(item)
+	}
+	ids := regexp.MustCompile(`"call_id":"([^"]+)"`).FindAllStringSubmatch(body, -1)
+	ask += `,{"type":"function_call_output","call_id":"` + ids[0][1] + `","output":"drawn"},{"type":"custom_tool_call_output","call_id":"` + ids[1][1] + `","output":"patched"}]}`
+	_, body = f.postTo("/v1/responses", "", ask)
+	f.has(body, `"text":"Done."`)
+	if got := said(f.requests[2].Messages); got != "go; Let me see.; 1 double; 1=8; 2 draw; 3 patch; 2=drawn; 3=patched" {
+		t.Error(got)
+	}
+}
+
+// said returns the texts, calls and results of messages.
+func said(messages []providers.Message) string {
+	var all []string
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			switch {
+			case p.Call != nil:
+				all = append(all, p.Call.ID+" "+p.Call.Name)
+			case p.Result != nil:
+				all = append(all, p.Result.ID+"="+p.Result.Text(true))
+			case p.Type == providers.PartText:
+				all = append(all, p.Text)
+			}
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+// The events of a stream are those of the API, numbered, each with its type.
+func TestResponsesStream(t *testing.T) {
+	f := newFront(t, thinks("Hm.", `{}`, says("Let me see.", call("1", "double", `{"n":4}`))), says("", call("2", "draw", `{"what":"cat"}`)))
+	_, body := f.postTo("/v1/responses", "", `{"model":"here/m","stream":true,`+drawResponses+`,"input":"go"}`)
+	got := dataOf(t, body)
+	ids := regexp.MustCompile(`"(resp|rs|msg|fc|call)_[A-Z0-9]+"`)
+	got = ids.ReplaceAllString(got, `"$1"`)
+	lines := strings.Split(strings.TrimSpace(got), "\n")
+	want := []string{
+		`{"response":{"id":"resp",`,
+		`{"response":{"id":"resp",`,
+		`{"item":{"id":"rs","type":"reasoning","summary":[]},"output_index":0,"sequence_number":2,"type":"response.output_item.added"}`,
+		`{"item_id":"rs","output_index":0,"part":{"type":"summary_text","text":""},"sequence_number":3,"summary_index":0,"type":"response.reasoning_summary_part.added"}`,
+		`{"delta":"Hm.","item_id":"rs","output_index":0,"sequence_number":4,"summary_index":0,"type":"response.reasoning_summary_text.delta"}`,
+		`{"item_id":"rs","output_index":0,"sequence_number":5,"summary_index":0,"text":"Hm.","type":"response.reasoning_summary_text.done"}`,
+		`{"item_id":"rs","output_index":0,"part":{"type":"summary_text","text":"Hm."},"sequence_number":6,"summary_index":0,"type":"response.reasoning_summary_part.done"}`,
+		`{"item":{"id":"rs","type":"reasoning","summary":[{"type":"summary_text","text":"Hm."}]},"output_index":0,"sequence_number":7,"type":"response.output_item.done"}`,
+		`{"item":{"id":"msg","type":"message","status":"in_progress","role":"assistant","content":[]},"output_index":1,"sequence_number":8,"type":"response.output_item.added"}`,
+		`{"content_index":0,"item_id":"msg","output_index":1,"part":{"type":"output_text","text":"","annotations":[],"logprobs":[]},"sequence_number":9,"type":"response.content_part.added"}`,
+		`{"content_index":0,"delta":"Let me see.","item_id":"msg","logprobs":[],"output_index":1,"sequence_number":10,"type":"response.output_text.delta"}`,
+		`{"content_index":0,"item_id":"msg","logprobs":[],"output_index":1,"sequence_number":11,"text":"Let me see.","type":"response.output_text.done"}`,
+		`{"content_index":0,"item_id":"msg","output_index":1,"part":{"type":"output_text","text":"Let me see.","annotations":[],"logprobs":[]},"sequence_number":12,"type":"response.content_part.done"}`,
+		`{"item":{"id":"msg","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"Let me see.","annotations":[],"logprobs":[]}]},"output_index":1,"sequence_number":13,"type":"response.output_item.done"}`,
+		`{"item":{"id":"fc","type":"function_call","status":"in_progress","call_id":"call","name":"draw","arguments":""},"output_index":2,"sequence_number":14,"type":"response.output_item.added"}`,
+		`{"delta":"{\"what\":\"cat\"}","item_id":"fc","output_index":2,"sequence_number":15,"type":"response.function_call_arguments.delta"}`,
+		`{"arguments":"{\"what\":\"cat\"}","item_id":"fc","name":"draw","output_index":2,"sequence_number":16,"type":"response.function_call_arguments.done"}`,
+		`{"item":{"id":"fc","type":"function_call","status":"completed","call_id":"call","name":"draw","arguments":"{\"what\":\"cat\"}"},"output_index":2,"sequence_number":17,"type":"response.output_item.done"}`,
+		`{"response":{"id":"resp",`,
+	}
+	for i := range max(len(lines), len(want)) {
+		if i >= len(lines) || i >= len(want) || !strings.HasPrefix(lines[i], want[i]) {
+			t.Fatalf("event %d of\n%s\nwant %s", i, got, strings.Join(want, "\n"))
+		}
+	}
+	f.has(lines[0], `"status":"in_progress"`, `"type":"response.created"`)
+	f.has(lines[len(lines)-1], `"status":"completed"`, `"usage":{"input_tokens":20`, `"type":"response.completed"`)
+}
+
+// A response that is kept can be continued, by its caller only.
+func TestResponsesKept(t *testing.T) {
+	f := newFront(t, says("", call("1", "double", `{"n":4}`)), says("8."), says("Yes."), says("Unknown."))
+	_, body := f.postTo("/v1/responses", "ann", `{"model":"here/m","store":true,"input":"twice 4?"}`)
+	id := handedTo(body, "resp_")
+	next := `{"model":"here/m","previous_response_id":"` + id + `","input":"Sure?"}`
+	status, refused := f.postTo("/v1/responses", "bob", next)
+	if status != http.StatusBadRequest {
+		t.Error(status)
+	}
+	f.has(refused, `"param":"previous_response_id"`, "is only kept with store")
+	_, body = f.postTo("/v1/responses", "ann", next)
+	f.has(body, `"text":"Yes."`, `"previous_response_id":"`+id+`"`)
+	if got := said(f.requests[2].Messages); got != "twice 4?; 1 double; 1=8; 8.; Sure?" {
+		t.Error(got)
+	}
+	status, refused = f.postTo("/v1/responses", "ann", `{"model":"here/m","previous_response_id":"`+handedTo(body, "resp_")+`","input":"Sure?"}`)
+	if status != http.StatusBadRequest {
+		t.Error("a response without store is kept", refused)
+	}
+}
+
+// Errors have the shape of the API.
+func TestResponsesRefusals(t *testing.T) {
+	for body, want := range map[string]string{
+		`{`:                         `"message":"invalid request: `,
+		`{"input":"x"}`:             `"param":"model"`,
+		`{"model":"here/m"}`:        `"param":"input"`,
+		`{"model":"x","input":"x"}`: `"code":"model_not_found"`,
+		`{"model":"here/m","input":[{"role":"robot","content":"x"}]}`:                      `input[0]: role: expected user`,
+		`{"model":"here/m","input":[{"type":"item_reference","id":"x"}]}`:                  `send the item, or previous_response_id`,
+		`{"model":"here/m","input":"x","background":true}`:                                 `"param":"background"`,
+		`{"model":"here/m","input":"x","conversation":"c"}`:                                `"param":"conversation"`,
+		`{"model":"here/m","input":"x","tools":[{"type":"mcp","server_url":"http://x/"}]}`: `tools[0]: the servers of the bridge`,
+		`{"model":"here/m","input":"x","tool_choice":{"type":"file_search"}}`:              `tool_choice.type`,
+		`{"model":"here/m","input":"x","text":{"format":{"type":"xml"}}}`:                  `text.format.type`,
+	} {
+		f := newFront(t)
+		status, answer := f.postTo("/v1/responses", "", body)
+		if status < 400 || status >= 500 {
+			t.Errorf("%s: %d", body, status)
+		}
+		f.has(answer, want)
+	}
+}
