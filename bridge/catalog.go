@@ -26,6 +26,9 @@ const (
 type Problem struct {
 	Text    string
 	LeftOut bool // the item is not shown at all
+
+	Key    string // the source's own key of the item; "" if the problem is not about one
+	Member string // of a Bridge, that has the item
 }
 
 // part is the contribution of a member to a view.
@@ -103,15 +106,15 @@ type entry struct {
 // maxShown bounds a name in a problem, in bytes.
 const maxShown = 100
 
-// addProblem adds and logs a problem of a member's item. Names of any length may be among args.
-func (m *merge) addProblem(member *member, leftOut bool, format string, args ...any) {
+// addProblem adds and logs a problem of a member's item with a key. Names of any length may be among args.
+func (m *merge) addProblem(member *member, key string, leftOut bool, format string, args ...any) {
 	for i, arg := range args {
 		if name, ok := arg.(string); ok && len(name) > maxShown {
 			args[i] = strings.ToValidUTF8(name[:maxShown], "") + "…"
 		}
 	}
 	text := fmt.Sprintf(format, args...)
-	m.problems = append(m.problems, Problem{Text: text, LeftOut: leftOut})
+	m.problems = append(m.problems, Problem{Text: text, LeftOut: leftOut, Key: key, Member: member.Name})
 	m.logOnce(member, text)
 }
 
@@ -137,7 +140,7 @@ func (m *merge) name(member *member, key string) string {
 	if !kinds[m.kind].named {
 		return member.shownURI(key)
 	}
-	return m.fit(member, member.prefix(len(m.members))+m.rename(member, key))
+	return m.fit(member, key, member.prefix(len(m.members))+m.rename(member, key))
 }
 
 // rename returns the configured name of a tool, without its prefix.
@@ -148,15 +151,15 @@ func (m *merge) rename(member *member, key string) string {
 	return key
 }
 
-// fit shortens a name to the limit. An only member keeps its names, however long: no other member
+// fit shortens the name of an item with a key to the limit. An only member keeps its names, however long: no other member
 // limits them.
-func (m *merge) fit(member *member, name string) string {
+func (m *merge) fit(member *member, key, name string) string {
 	if len(m.members) == 1 && member.Prefix == nil {
 		return name
 	}
 	short := toolformat.Shorten(name, m.opts.MaxName)
 	if short != name {
-		m.addProblem(member, false, "%s of %s: its name %s is longer than %d bytes and becomes %s", kinds[m.kind].noun, member.Name, name, m.opts.MaxName, short)
+		m.addProblem(member, key, false, "%s of %s: its name %s is longer than %d bytes and becomes %s", kinds[m.kind].noun, member.Name, name, m.opts.MaxName, short)
 	}
 	return short
 }
@@ -170,12 +173,12 @@ func (m *merge) placeOwn(member *member, e entry, name string) {
 		return
 	}
 	noun := kinds[m.kind].noun
-	full := m.fit(member, toolformat.Prefix(member.Name)+m.rename(member, e.route.key))
+	full := m.fit(member, e.route.key, toolformat.Prefix(member.Name)+m.rename(member, e.route.key))
 	if _, taken := m.index[full]; taken || m.opts.Conflict != ConflictPrefix || m.owner(full, member) != member {
-		m.addProblem(member, true, "%s %s of %s is left out: names with this prefix are those of %s (rename it)", noun, name, member.Name, owner.Name)
+		m.addProblem(member, e.route.key, true, "%s %s of %s is left out: names with this prefix are those of %s (rename it)", noun, name, member.Name, owner.Name)
 		return
 	}
-	m.addProblem(member, false, "%s %s of %s is shown as %s: names with this prefix are those of %s", noun, name, member.Name, full, owner.Name)
+	m.addProblem(member, e.route.key, false, "%s %s of %s is shown as %s: names with this prefix are those of %s", noun, name, member.Name, full, owner.Name)
 	m.addEntry(member, e, full)
 }
 
@@ -221,21 +224,21 @@ func (m *merge) place(member *member, e entry, name string) {
 	noun := kinds[m.kind].noun
 	switch {
 	case other == member:
-		m.addProblem(member, true, "%s %s: %s lists it twice; the first one is used", noun, name, member.Name)
+		m.addProblem(member, e.route.key, true, "%s %s: %s lists it twice; the first one is used", noun, name, member.Name)
 	case !kinds[m.kind].named:
-		m.addProblem(member, false, "%s %s: both %s and %s have it; the one of %s is used", noun, name, other.Name, member.Name, other.Name)
+		m.addProblem(member, e.route.key, false, "%s %s: both %s and %s have it; the one of %s is used", noun, name, other.Name, member.Name, other.Name)
 	case m.opts.Conflict == ConflictPrefix:
-		full := m.fit(member, toolformat.Prefix(member.Name)+m.rename(member, e.route.key))
+		full := m.fit(member, e.route.key, toolformat.Prefix(member.Name)+m.rename(member, e.route.key))
 		if _, taken := m.index[full]; taken {
-			m.addProblem(member, true, "%s %s: both %s and %s have it, and %s is taken too; the one of %s is left out (give %s a prefix of its own)", noun, name, other.Name, member.Name, full, member.Name, member.Name)
+			m.addProblem(member, e.route.key, true, "%s %s: both %s and %s have it, and %s is taken too; the one of %s is left out (give %s a prefix of its own)", noun, name, other.Name, member.Name, full, member.Name, member.Name)
 			return
 		}
-		m.addProblem(member, false, "%s %s: both %s and %s have it; the one of %s is shown as %s", noun, name, other.Name, member.Name, member.Name, full)
+		m.addProblem(member, e.route.key, false, "%s %s: both %s and %s have it; the one of %s is shown as %s", noun, name, other.Name, member.Name, member.Name, full)
 		m.addEntry(member, e, full)
 	case m.opts.Conflict == ConflictFirst:
-		m.addProblem(member, true, "%s %s: both %s and %s have it; the one of %s is left out (names.conflict is \"first\")", noun, name, other.Name, member.Name, member.Name)
+		m.addProblem(member, e.route.key, true, "%s %s: both %s and %s have it; the one of %s is left out (names.conflict is \"first\")", noun, name, other.Name, member.Name, member.Name)
 	case m.opts.Conflict == ConflictError:
-		m.addProblem(member, true, "%s %s: both %s and %s have it; both are left out (names.conflict is \"error\": rename one, or give a server a prefix)", noun, name, other.Name, member.Name)
+		m.addProblem(member, e.route.key, true, "%s %s: both %s and %s have it; both are left out (names.conflict is \"error\": rename one, or give a server a prefix)", noun, name, other.Name, member.Name)
 		m.entries[i].dropped = true
 	}
 }
@@ -305,7 +308,7 @@ func (m *merge) templates() []template {
 		}
 		if err != nil {
 			member := m.members[e.route.member]
-			m.addProblem(member, false, "resource template %.80s of %s leads to no resource: %.100v", e.item.Key, member.Name, err)
+			m.addProblem(member, e.route.key, false, "resource template %.80s of %s leads to no resource: %.100v", e.item.Key, member.Name, err)
 			continue
 		}
 		all = append(all, template{t, e.route})

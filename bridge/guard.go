@@ -118,7 +118,7 @@ func (g *Guard) guarded(from *List) *guardedList {
 	v.list = from.rewrite(func(it Item) (Item, bool) {
 		own, tool, err := g.tool(it)
 		if err != nil {
-			v.problems = append(v.problems, Problem{Text: fmt.Sprintf("tool %s: %v", it.Key, err), LeftOut: true})
+			v.problems = append(v.problems, Problem{Text: fmt.Sprintf("tool %s: %v", it.Key, err), LeftOut: true, Key: it.Key})
 			return it, false
 		}
 		if v.tools[it.Key] == nil { // the first of two tools with one name counts

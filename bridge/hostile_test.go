@@ -74,7 +74,7 @@ func TestNotesBound(t *testing.T) {
 		t.Errorf("%d lines are in the log at once", lines)
 	}
 	m := merge{Bridge: c}
-	m.addProblem(c.members[1], true, "tool %s of %s is bad", strings.Repeat("é", 1<<19), "good")
+	m.addProblem(c.members[1], "good", true, "tool %s of %s is bad", strings.Repeat("é", 1<<19), "good")
 	if want := "tool " + strings.Repeat("é", 50) + "… of good is bad"; m.problems[0].Text != want || !strings.Contains(log.String(), want) {
 		t.Errorf("the problem is %.300q", m.problems[0].Text)
 	}

@@ -208,7 +208,7 @@ func (r *reading) addPage(page []byte) {
 
 // leaveOut notes that an item cannot be used.
 func (r *reading) leaveOut(key string, err error) {
-	r.problems = append(r.problems, bridge.Problem{Text: "left out: " + err.Error(), LeftOut: true})
+	r.problems = append(r.problems, bridge.Problem{Text: "left out: " + err.Error(), LeftOut: true, Key: key})
 	if r.leftOut == nil {
 		r.leftOut = map[string]bool{}
 	}
@@ -223,7 +223,7 @@ func (r *reading) check(it bridge.Item) (bridge.Item, error) {
 		return it, err
 	}
 	if hidden != "" {
-		r.problems = append(r.problems, bridge.Problem{Text: fmt.Sprintf("%s %.100s: it has hidden characters (%s); in titles and descriptions they are shown as escapes", r.kind.Member(), it.Key, hidden)})
+		r.problems = append(r.problems, bridge.Problem{Text: fmt.Sprintf("%s %.100s: it has hidden characters (%s); in titles and descriptions they are shown as escapes", r.kind.Member(), it.Key, hidden), Key: it.Key})
 	}
 	own.Untrusted, own.Repeatable = cfg.Untrusted, own.Repeatable && !cfg.Untrusted
 	if own.ParamHeaders && r.modern && cfg.URL != "" {

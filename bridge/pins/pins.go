@@ -202,7 +202,7 @@ func newView(kind bridge.ListKind, l *bridge.List, b *book, command string) *vie
 		}
 		_, noted := v.held[it.Key]
 		if v.held[it.Key] = !ok; !noted && b.fault == nil {
-			v.problems = append(v.problems, bridge.Problem{Text: fmt.Sprintf("%s (%s)", heldBack(kind, it.Key, !ok), command), LeftOut: !ok})
+			v.problems = append(v.problems, bridge.Problem{Text: fmt.Sprintf("%s (%s)", heldBack(kind, it.Key, !ok), command), LeftOut: !ok, Key: it.Key})
 		}
 	}
 	if len(v.held) > 0 {

@@ -174,8 +174,8 @@ func TestHeldBack(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
-	if got := fmt.Sprint(p.Problems()); got != "[{tool a is held back: its definition has changed since it was accepted (mcpbridge pins) false} "+
-		"{tool c is held back: its definition has not been accepted yet (mcpbridge pins) true}]" {
+	if got := fmt.Sprint(p.Problems()); got != "[{tool a is held back: its definition has changed since it was accepted (mcpbridge pins) false a } "+
+		"{tool c is held back: its definition has not been accepted yet (mcpbridge pins) true c }]" {
 		t.Error(got)
 	}
 	if n := strings.Count(log.String(), "level=WARN"); n != 2 {
