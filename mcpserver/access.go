@@ -264,17 +264,18 @@ type identity struct {
 	hidden     string // a JSON object of values by their lower-case names; "" means no values
 	profile    string // that it asks for, by the URL; "" means none
 	token      string // only with Options.PassTokens: the bearer token; "" without one
+	carrier    string // bridge.Caller.Carrier
 }
 
-// anyToken returns the identity whatever its token: that is refreshed meanwhile.
+// anyToken returns the identity whatever its token, which is refreshed meanwhile, and its carrier.
 func (id identity) anyToken() identity {
-	id.token = ""
+	id.token, id.carrier = "", ""
 	return id
 }
 
 // caller returns what a source is told of the sender.
 func (id identity) caller() bridge.Caller {
-	c := bridge.Caller{Principal: id.principal, HiddenValue: id.value, Profile: id.profile, Operator: id.principal.Name == auth.OperatorName}
+	c := bridge.Caller{Principal: id.principal, HiddenValue: id.value, Profile: id.profile, Carrier: id.carrier, Operator: id.principal.Name == auth.OperatorName}
 	if id.claims != "" {
 		c.Claims = []byte(id.claims)
 	}
@@ -308,7 +309,7 @@ func (id identity) value(name string) ([]byte, bool) {
 // repeat them.
 func (id identity) continues(begun identity) bool {
 	same := begun
-	same.hidden, same.token = id.hidden, id.token
+	same.hidden, same.token, same.carrier = id.hidden, id.token, id.carrier
 	if id != same {
 		return false
 	}
@@ -333,7 +334,7 @@ func (s *Server) identity(id *auth.Identity, r *http.Request) identity {
 		}
 		hidden = wire.SetMember(hidden, strings.ToLower(name), wire.AppendString(nil, values[0]))
 	}
-	own := identity{principal: id.Principal, credential: id.Credential, claims: id.Claims, profile: r.PathValue(profileWildcard)}
+	own := identity{principal: id.Principal, credential: id.Credential, claims: id.Claims, profile: r.PathValue(profileWildcard), carrier: "http"}
 	for _, name := range id.Profiles {
 		own.profiles += name + ","
 	}

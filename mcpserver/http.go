@@ -370,6 +370,7 @@ func (s *Server) serveSSE(w http.ResponseWriter, r *http.Request, sender identit
 		writeMethodError(w, http.MethodGet, "the legacy SSE transport begins with a GET; streamable HTTP is at /mcp")
 		return
 	}
+	sender.carrier = "sse"
 	d := s.newDuplex(sender)
 	d.sse = d
 	d.readers.Add(1)

@@ -32,7 +32,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 // ServeStream serves one client until its In ends or ctx does. It closes neither stream. A Read that
 // does not return is left behind when ctx ends.
 func (s *Server) ServeStream(ctx context.Context, client *Stream) error {
-	d := s.newDuplex(identity{principal: client.Principal, profile: client.Profile})
+	d := s.newDuplex(identity{principal: client.Principal, profile: client.Profile, carrier: "stdio"})
 	for _, id := range client.Repeated {
 		if d.repeated == nil {
 			d.repeated = map[string]bool{}

@@ -37,6 +37,7 @@ func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 		CheckOrigin:     func(*http.Request) bool { return true }, // Access has checked it
 		WriteBufferPool: &s.frames,
 	}
+	sender.carrier = "websocket"
 	d := s.newDuplex(sender)
 	d.readers.Add(1)
 	if !s.sessions.register(d.session, w) {

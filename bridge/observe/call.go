@@ -43,16 +43,22 @@ type Caller struct {
 	Principal string // "" for an anonymous caller
 	Client    string // the program's name and version, by its own account; may be ""
 	Version   string
+	Carrier   string    // bridge.Caller.Carrier
+	Modern    bool      // bridge.Caller.Modern
+	Since     time.Time // when its session began
 
 	operator bool // it runs the bridge, and is not counted
-	called   called
+	used     used
 }
 
 // newCaller returns the caller of a session.
 func newCaller(session int64, c *bridge.Caller) *Caller {
 	name, _ := wire.Text(wire.Lookup(c.Info, "name"))
 	version, _ := wire.Text(wire.Lookup(c.Info, "version"))
-	return &Caller{Session: session, Principal: c.Principal.Name, Client: cut(name, maxName), Version: cut(version, maxName), operator: c.Operator}
+	return &Caller{
+		Session: session, Principal: c.Principal.Name, Client: cut(name, maxName), Version: cut(version, maxName),
+		Carrier: c.Carrier, Modern: c.Modern, Since: time.Now(), operator: c.Operator,
+	}
 }
 
 // An Outcome says how a call ended: OK, ToolError, InputRequired, ServerError, or the word of a

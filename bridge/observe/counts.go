@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
 // maxRecent is how many calls Counts keep.
@@ -58,7 +60,7 @@ func (c *Counts) Snapshot() Snapshot {
 			continue
 		}
 		now.All.Callers++
-		for server := range caller.called.all() {
+		for server := range caller.used.calledServers() {
 			if of, ok := now.Servers[server]; ok {
 				of.Callers++
 				now.Servers[server] = of
@@ -94,8 +96,8 @@ func (c *Counts) count(calls []Call) {
 			of := c.now.Servers[call.Server]
 			of.add(call)
 			c.now.Servers[call.Server] = of
-			call.Caller.called.add(call.Server)
 		}
+		call.Caller.used.add(call)
 	}
 }
 
@@ -111,23 +113,49 @@ func (c *Count) add(call *Call) {
 	}
 }
 
-// called is the servers that a caller has called.
-type called struct {
-	mu      sync.Mutex // guards servers
-	servers map[string]bool
+// used is what a caller has used of the source.
+type used struct {
+	mu      sync.Mutex     // guards what follows
+	calls   int            // that have ended
+	servers map[string]int // calls by server
+	watched map[string]bool
 }
 
-func (c *called) add(server string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.servers == nil {
-		c.servers = map[string]bool{}
+// maxWatched bounds the resources that are known to be watched by a caller.
+const maxWatched = 1000
+
+// add adds a call that has ended.
+func (u *used) add(c *Call) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.calls++
+	if c.Server != "" {
+		if u.servers == nil {
+			u.servers = map[string]int{}
+		}
+		u.servers[c.Server]++
 	}
-	c.servers[server] = true
+	switch {
+	case c.Outcome != OK:
+	case c.Method == wire.MethodSubscribe && len(u.watched) < maxWatched:
+		if u.watched == nil {
+			u.watched = map[string]bool{}
+		}
+		u.watched[c.Target] = true
+	case c.Method == wire.MethodUnsubscribe:
+		delete(u.watched, c.Target)
+	}
 }
 
-func (c *called) all() map[string]bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return maps.Clone(c.servers)
+// Used returns how many calls of the caller have been counted, and the resources that it is subscribed to.
+func (c *Caller) Used() (calls int, watched []string) {
+	c.used.mu.Lock()
+	defer c.used.mu.Unlock()
+	return c.used.calls, slices.Sorted(maps.Keys(c.used.watched))
+}
+
+func (u *used) calledServers() map[string]int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return maps.Clone(u.servers)
 }

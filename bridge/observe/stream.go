@@ -25,6 +25,7 @@ type Stream struct {
 // openCaller is a caller with open sessions: several while another source takes the place of the one below.
 type openCaller struct {
 	*Caller
+	of       *bridge.Caller
 	sessions int
 }
 
@@ -51,7 +52,7 @@ func (s *Stream) addCaller(c *bridge.Caller) *Caller {
 	own := s.open[c.ID]
 	if own == nil {
 		s.last++
-		own = &openCaller{Caller: newCaller(s.last, c)}
+		own = &openCaller{Caller: newCaller(s.last, c), of: c}
 		if s.open == nil {
 			s.open = map[string]*openCaller{}
 		}
@@ -80,6 +81,18 @@ func (s *Stream) Callers() []*Caller {
 	}
 	slices.SortFunc(all, func(a, b *Caller) int { return int(a.Session - b.Session) })
 	return all
+}
+
+// Of returns the caller of an open session by its number; nil if there is none.
+func (s *Stream) Of(session int64) *bridge.Caller {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, own := range s.open {
+		if own.Session == session {
+			return own.of
+		}
+	}
+	return nil
 }
 
 // session makes a Call of each request.
