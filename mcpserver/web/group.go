@@ -50,8 +50,10 @@ type offer struct {
 	tabs []*tab
 }
 
-// tabInfo describes a tab to callers.
-type tabInfo struct {
+// A Tab describes a page, or another client that lends tools, to callers.
+type Tab struct {
+	Principal string `json:"-"` // of the client, and of the callers
+
 	Tab     string   `json:"tab"`
 	Title   string   `json:"title,omitempty"`
 	URL     string   `json:"url,omitempty"`
@@ -139,10 +141,10 @@ func (g *group) update() {
 }
 
 // describe returns what callers are told of the tabs.
-func (g *group) describe() []tabInfo {
+func (g *group) describe() []Tab {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	all, now, latest := []tabInfo{}, g.offered.Load(), g.latest(g.tabs)
+	all, now, latest := []Tab{}, g.offered.Load(), g.latest(g.tabs)
 	for _, t := range g.tabs {
 		info := t.info
 		info.Focused, info.Tools = t == latest, []string{}

@@ -2,6 +2,9 @@ package web
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -72,6 +75,17 @@ func (w *wrapper) Open(ctx context.Context, caller *bridge.Caller) (bridge.Sessi
 	}
 	s.group.addSession(s)
 	return s, nil
+}
+
+// Tabs returns the clients that lend tools now, by principal and in the order in which they came.
+func (l *Lending) Tabs() (all []Tab) {
+	l.mu.Lock()
+	groups := slices.SortedFunc(maps.Values(l.groups), func(a, b *group) int { return strings.Compare(a.principal.Name, b.principal.Name) })
+	l.mu.Unlock()
+	for _, g := range groups {
+		all = append(all, g.describe()...)
+	}
+	return all
 }
 
 // use returns the group of a principal, which release must be called for.

@@ -24,7 +24,7 @@ type tab struct {
 	left      bool
 	id        string // by which a page that connects again is known
 	number    int    // of its handle; 0 while it lends nothing
-	info      tabInfo
+	info      Tab
 	focused   int64 // when it was, as group.focused counts
 	tools     []*lentTool
 	lastToken int64
@@ -119,7 +119,7 @@ func (t *tab) enter(given *loan) {
 	}
 	t.id = clip(given.Page.ID)
 	name, _ := wire.Text(wire.Lookup(t.client.Info, "name"))
-	t.info = tabInfo{Tab: strconv.Itoa(t.number), Title: clip(given.Page.Title), URL: clip(given.Page.URL), Client: clip(name), Tools: []string{}}
+	t.info = Tab{Principal: g.principal.Name, Tab: strconv.Itoa(t.number), Title: clip(given.Page.Title), URL: clip(given.Page.URL), Client: clip(name), Tools: []string{}}
 	if given.Page.Focused {
 		g.focused++
 		t.focused = g.focused

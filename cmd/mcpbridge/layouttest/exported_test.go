@@ -14,7 +14,7 @@ var exported = map[string]struct{ names, methods int }{
 	"bridge":                 {67, 36},
 	"bridge/wire":            {121, 18},
 	"cmd/mcpbridge/config":   {30, 14},
-	"cmd/mcpbridge/stack":    {18, 34},
+	"cmd/mcpbridge/stack":    {21, 36},
 	"providers":              {105, 64},
 	"providers/providertest": {26, 6},
 	"toolformat":             {68, 17},

@@ -21,8 +21,6 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
-	"github.com/mcpbridge/mcpbridge/bridge/account"
-	"github.com/mcpbridge/mcpbridge/bridge/apps"
 	"github.com/mcpbridge/mcpbridge/bridge/outbound"
 	"github.com/mcpbridge/mcpbridge/bridge/pins"
 	"github.com/mcpbridge/mcpbridge/bridge/profile"
@@ -31,7 +29,6 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 	"github.com/mcpbridge/mcpbridge/mcpclient/oauth"
-	"github.com/mcpbridge/mcpbridge/mcpserver/web"
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 
@@ -40,7 +37,10 @@ type Stack struct {
 	cfg      *config.Config
 	log      *slog.Logger
 	bridge   *bridge.Bridge
-	source   bridge.Source // bridge with its wrappers
+	source   bridge.Source     // bridge with its wrappers
+	layers   layers            // of source, from bridge on
+	members  map[string]layers // of each member of bridge
+	access   profile.Options
 	pool     *Pool
 	ownPool  bool // no other Stack has it
 	clients  []*use
@@ -111,7 +111,7 @@ func build(cfg *config.Config, opts Options) (*Stack, error) {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Stack{cfg: cfg, log: opts.Log, pool: opts.Pool, ownPool: opts.Pool == nil, logins: map[string]*oauth.Client{}, accounts: map[string]*accounts{}, pins: map[string]*pins.Pins{}}
+	s := &Stack{cfg: cfg, log: opts.Log, pool: opts.Pool, ownPool: opts.Pool == nil, logins: map[string]*oauth.Client{}, accounts: map[string]*accounts{}, pins: map[string]*pins.Pins{}, members: map[string]layers{}}
 	if s.ownPool {
 		s.pool = NewPool()
 	}
@@ -138,7 +138,8 @@ func build(cfg *config.Config, opts Options) (*Stack, error) {
 		})
 	}
 	if s.native != nil {
-		members = append(members, bridge.Member{Name: "native tools", Source: s.native, Prefix: new(string)})
+		members = append(members, bridge.Member{Name: nativeTools, Source: s.native, Prefix: new(string)})
+		s.members[nativeTools] = layers{{name: "definition", source: s.native}}
 	}
 	s.bridge = bridge.New(bridge.Options{
 		Conflict:   map[string]bridge.Conflict{"first": bridge.ConflictFirst, "error": bridge.ConflictError}[cfg.Names.Conflict],
@@ -179,32 +180,6 @@ func settleTime(cfg *config.Config, all bool) time.Duration {
 // Open opens a session of all sources.
 func (s *Stack) Open(ctx context.Context, caller *bridge.Caller) (bridge.Session, error) {
 	return s.source.Open(ctx, caller)
-}
-
-// wrap wraps what all sources are in, the innermost wrapper first.
-func (s *Stack) wrap(source bridge.Source, owner bool) bridge.Source {
-	if l := s.cfg.Lending; l.Enabled {
-		s.pool.lending.SetLimits(web.Limits{
-			Clients: l.Clients, Tools: l.Tools, ClientTools: l.ClientTools, ClientBytes: l.ClientBytes, ToolBytes: l.ToolBytes,
-			Calls: l.Calls, Queue: l.Queue, Timeout: l.Timeout,
-		})
-		source = s.pool.lending.Wrap(source, bridge.OverlayOptions{Native: bridge.NativeOptions{Log: s.log}, Reserved: s.bridge.Owner})
-	}
-	source = s.rates(source)
-	profiles := s.profiles(owner)
-	source = apps.Wrap(profile.New(source, profiles))
-	source = s.Calls().Wrap(source, profiles.Of)
-	return source
-}
-
-// wrapServer wraps a server's client, the innermost wrapper first.
-func (s *Stack) wrapServer(source bridge.Source, server *config.Server, opts *Options) bridge.Source {
-	source = s.pin(source, server, opts)
-	source = s.guard(source, server)
-	if a := s.accounts[server.Name]; a != nil {
-		source = account.Wrap(source, server.Name, a)
-	}
-	return source
 }
 
 func (s *Stack) openNatives(strict bool) (err error) {
