@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/logbook"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
+	"github.com/mcpbridge/mcpbridge/mcpserver/auth"
 	webconsole "github.com/mcpbridge/mcpbridge/mcpserver/web/console"
 )
 
@@ -30,7 +33,9 @@ func (c *ownConsole) handler() http.Handler {
 		Read: map[string]call{
 			"state":   func(*http.Request) (any, error) { return c.state(), nil },
 			"items":   c.items,
-			"callers": func(*http.Request) (any, error) { return c.callers(), nil },
+			"callers": c.callers,
+			"pages":   c.pages,
+			"why":     c.why,
 			"logs":    c.logs,
 		},
 		Do: map[string]call{
@@ -58,11 +63,13 @@ type consoleState struct {
 	processState
 	Problems []string `json:"problems"` // tools that are left out or changed
 	Profiles []string `json:"profiles"`
+
+	Principals []string `json:"principals"` // of tokens, without the operator
 }
 
 func (c *ownConsole) state() consoleState {
 	current := c.live.Live.Stack()
-	st := consoleState{processState: c.control.state(), Problems: []string{}, Profiles: []string{}}
+	st := consoleState{processState: c.control.state(), Problems: []string{}, Profiles: []string{}, Principals: principals(current.Config())}
 	for _, p := range current.Problems() {
 		st.Problems = append(st.Problems, p.Text)
 	}
@@ -72,10 +79,20 @@ func (c *ownConsole) state() consoleState {
 	return st
 }
 
+// principals returns the names of a config's tokens, without that of the operator.
+func principals(cfg *config.Config) []string {
+	all := slices.AppendSeq([]string{}, maps.Keys(cfg.Tokens))
+	for _, t := range cfg.Issued {
+		all = append(all, t.Name)
+	}
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(name string) bool { return name == auth.OperatorName })
+}
+
 // consoleItem is a tool, prompt or resource, as the operator sees it.
 type consoleItem struct {
-	Name       string          `json:"name"` // or URI
-	Server     string          `json:"server"`
+	Name       string          `json:"name"`          // or URI
+	Server     string          `json:"server"`        // "" of what clients lend
 	Own        string          `json:"own,omitempty"` // name or URI that the server has for it, if that is another
 	Untrusted  bool            `json:"untrusted,omitempty"`
 	Definition json.RawMessage `json:"definition"`
@@ -96,22 +113,6 @@ func (c *ownConsole) items(r *http.Request) (any, error) {
 		all = append(all, consoleItem{it.Key, it.Member, it.Own, it.Untrusted, json.RawMessage(it.Raw)})
 	}
 	return all, nil
-}
-
-// consoleCaller is a client with a session.
-type consoleCaller struct {
-	Session   int64  `json:"session"`
-	Principal string `json:"principal,omitempty"`
-	Client    string `json:"client,omitempty"`
-	Version   string `json:"version,omitempty"`
-}
-
-func (c *ownConsole) callers() []consoleCaller {
-	all := []consoleCaller{}
-	for _, caller := range c.live.Calls().Callers() {
-		all = append(all, consoleCaller{caller.Session, caller.Principal, caller.Client, caller.Version})
-	}
-	return all
 }
 
 // shownLines is how many lines of the log are shown.

@@ -2,6 +2,7 @@ package browsertest
 
 import (
 	"context"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -113,6 +114,9 @@ func themed(theme string) chromedp.Action[chromedp.Void] {
 // picture keeps pictures of the page at three widths in both themes, with -artifacts.
 func (b tab) picture(t *testing.T, name string) {
 	t.Helper()
+	if flag.Lookup("test.artifacts").Value.String() != "true" {
+		return
+	}
 	for _, theme := range []string{"light", "dark"} {
 		for width, height := range map[int64]int64{390: 844, 1024: 768, 1600: 1000} {
 			err := chromedp.Do(b.ctx, chromedp.EmulateViewport(width, height))

@@ -13,8 +13,8 @@
 // # Files
 //
 // console.go (Options, Handlers), page.go (the files of the page and their headers), calls.go (live traffic),
-// and in files/ the page: console.html, style.css, app.js with the frame, calls.js, servers.js and tools.js with
-// the views, api.js (all that is sent), list.js and format.js. preact.js is other people's
+// and in files/ the page: console.html, style.css, app.js with the frame, calls.js, servers.js, tools.js, clients.js
+// and why.js with the views, api.js (all that is sent), list.js and format.js. preact.js is other people's
 // (preact.LICENSE.txt).
 //
 // # Goroutines

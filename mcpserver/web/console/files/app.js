@@ -2,7 +2,8 @@
 import { html, render, useCallback, useEffect, useState } from "./preact.js";
 import { enter, leave, read } from "./api.js";
 import { CallsView, useCalls } from "./calls.js";
-import { ClientsView, failedServers, ServersView, summary } from "./servers.js";
+import { ClientsView } from "./clients.js";
+import { failedServers, ServersView, summary } from "./servers.js";
 import { ToolsView } from "./tools.js";
 
 const views = { calls: "Traffic", servers: "Servers", tools: "Tools", clients: "Clients" };
@@ -70,7 +71,7 @@ function Console({ out }) {
 			${view === "calls" && html`<${CallsView} ...${{ calls, url, go, contents, setContents }} />`}
 			${view === "servers" && html`<${ServersView} ...${{ state, url, go, refresh }} />`}
 			${view === "tools" && html`<${ToolsView} ...${{ url, go }} />`}
-			${view === "clients" && html`<${ClientsView} callers=${callers ?? []} />`}
+			${view === "clients" && html`<${ClientsView} ...${{ callers: callers ?? [], state, url, go }} />`}
 		</main>`;
 }
 

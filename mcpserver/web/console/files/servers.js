@@ -69,11 +69,4 @@ function Log({ name, close }) {
 	</aside>`;
 }
 
-export function ClientsView({ callers }) {
-	return html`<div class="bar"><h1>Clients</h1><span class="gap"></span><span class="count">${callers.length} sessions</span></div>
-		${callers.length === 0 && html`<p class="empty">No client has a session.</p>`}
-		<ul class="cards">${callers.map((c) => html`<li key=${c.session} class="card"><div class="top"><b>${c.client || "unnamed"}</b> <span class="muted">${c.version}</span></div>
-			<p class="muted">session ${c.session}${c.principal ? ` · ${c.principal}` : ""}</p></li>`)}</ul>`;
-}
-
 export const summary = (state) => `up ${ago(state.since)}, ${state.calls} calls`;

@@ -47,6 +47,7 @@ function Item({ item, kind, close }) {
 		<p class="muted">${[item.server, d.title, d.mimeType].filter(Boolean).join(" · ")} ${said.map(([key, text]) => html`<span class="tag" key=${key}>${text}</span> `)}
 			${item.untrusted && html`<span class="tag warn">not trusted</span>`}</p>
 		<p class="description">${d.description ?? ""}</p>
+		${kind === "tools" && html`<p><a href=${`?view=clients&part=why&tool=${encodeURIComponent(item.name)}`}>Which client sees it, and why?</a></p>`}
 		${kind === "tools" && html`<${Run} name=${item.name} schema=${d.inputSchema ?? {}} />`}
 		${kind === "resources" && html`<${Resource} uri=${item.name} />`}
 		<h3>Definition</h3><${Tree} value=${d} open=${1} />

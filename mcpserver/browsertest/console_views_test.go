@@ -1,0 +1,82 @@
+package browsertest
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+const annsToken = "fedcba9876543210"
+
+// governed is a config in which not every client sees every tool.
+var governed = object{
+	"tokens":   object{"operator": "0123456789abcdef", "ann": annsToken},
+	"profiles": object{"few": object{"principals": []string{"ann"}, "tools": object{"exclude": []string{"cou*"}}}},
+}
+
+// The console says why a client does not see a tool, and where it is renamed to.
+func TestConsoleWhy(t *testing.T) {
+	program := build(t)
+	browser := startBrowser(t)
+	bridge := serve(t, program, governed)
+	bridge.initialize(t, annsToken)
+	tab := browser.console(t, bridge)
+	tab.see(t, `document.querySelector(".live.on")`)
+	tab.press(t, "Clients")
+	tab.see(t, `[...document.querySelectorAll(".card")].some((c) => c.textContent.includes("some-editor") && c.textContent.includes("few"))`)
+	tab.picture(t, "sessions")
+	tab.do(t, `[...document.querySelectorAll(".card")].find((c) => c.textContent.includes("some-editor")).querySelectorAll(".buttons button")[1].click()`)
+	tab.do(t, `(() => { const to = document.querySelector(".ask input"); to.value = "count"; to.dispatchEvent(new Event("input", {bubbles: true})); })()`)
+	tab.see(t, `document.querySelector(".way .tag")?.textContent === "not seen"`)
+	tab.see(t, `document.querySelector(".steps .ends")?.textContent.includes("its tools leave out cou*")`)
+	tab.see(t, `new URLSearchParams(location.search).get("tool") === "count"`)
+	tab.picture(t, "why")
+
+	tab.open(t, bridge, url.Values{"view": {"clients"}, "part": {"why"}, "who": {"token bob"}, "tool": {"cuont"}})
+	tab.see(t, `document.querySelector(".ways")?.textContent.includes("Did you mean count")`)
+}
+
+// open opens a view of the console, as its URL chooses it.
+func (b tab) open(t *testing.T, bridge *running, query url.Values) {
+	t.Helper()
+	if err := chromedp.Do(b.ctx, chromedp.Navigate(bridge.url+"/?"+query.Encode())); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// initialize begins the session of a client of the legacy era.
+func (b *running) initialize(t *testing.T, token string) (session string) {
+	t.Helper()
+	r := b.post(t, token, "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"some-editor","version":"1.2"}}}`)
+	return r.Get("Mcp-Session-Id")
+}
+
+func (b *running) post(t *testing.T, token, session, message string) http.Header {
+	t.Helper()
+	if !json.Valid([]byte(message)) {
+		t.Fatal(message)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), "POST", b.url+"/mcp", strings.NewReader(message))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	if session != "" {
+		r.Header.Set("Mcp-Session-Id", session)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode >= 300 {
+		t.Fatal(answer.Status)
+	}
+	return answer.Header
+}
