@@ -171,36 +171,9 @@ func (p *peer) lend(definitions ...string) string {
 	return p.must("mcpbridge/lend", `{"tools":[`+strings.Join(definitions, ",")+`]}`)
 }
 
-// call calls a tool.
-func (p *peer) call(name, arguments string) frame {
-	p.t.Helper()
-	return p.request("tools/call", `{"name":"`+name+`","arguments":`+arguments+`}`)
-}
-
-// names returns the names of the listed tools.
-func (p *peer) names() (names []string) {
-	p.t.Helper()
-	var l struct{ Tools []struct{ Name string } }
-	if err := json.Unmarshal([]byte(p.must("tools/list", `{}`)), &l); err != nil {
-		p.t.Fatal(err)
-	}
-	for _, tool := range l.Tools {
-		names = append(names, tool.Name)
-	}
-	return names
-}
-
 // answer sends the response to a request of the bridge.
 func (p *peer) answer(m frame, result string) {
 	p.send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":` + result + `}`)
-}
-
-// echo answers each call with its arguments.
-func (p *peer) echo(m frame) {
-	var params struct{ Arguments json.RawMessage }
-	json.Unmarshal(m.Params, &params) // an error shows in the answer
-	text, _ := json.Marshal(string(params.Arguments))
-	p.answer(m, `{"content":[{"type":"text","text":`+string(text)+`}]}`)
 }
 
 // define returns the definition of a tool, with more members.
