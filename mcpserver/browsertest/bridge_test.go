@@ -3,6 +3,7 @@ package browsertest
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,16 +47,24 @@ func (b *running) logged(words []string) bool {
 	})
 }
 
-// build builds the bridge and returns the path of the program.
+// build returns the path of the program, which is built once for all tests.
 func build(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "mcpbridge")
-	out, err := exec.Command("go", "build", "-o", path, "github.com/mcpbridge/mcpbridge/cmd/mcpbridge").CombinedOutput()
+	path, err := built()
 	if err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+		t.Fatal(err)
 	}
 	return path
 }
+
+var built = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(programs, "mcpbridge")
+	out, err := exec.Command("go", "build", "-o", path, "github.com/mcpbridge/mcpbridge/cmd/mcpbridge").CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return path, err
+})
 
 // serve runs the program in front of the counting upstream until the test ends. settings are
 // added to its config.

@@ -94,10 +94,9 @@ type tab struct {
 	close func()
 }
 
-// open opens the page of the module in a tab.
-func (b browser) open(t *testing.T, origin string, bridge *running, query url.Values) tab {
+// newTab opens an empty tab, which closes when the test ends.
+func (b browser) newTab(t *testing.T) tab {
 	t.Helper()
-	query.Set("bridge", bridge.url)
 	ctx, cancel := chromedp.NewContext(b.ctx)
 	t.Cleanup(cancel)
 	if err := chromedp.Do(ctx); err != nil { // the tab lives as long as this context
@@ -105,14 +104,28 @@ func (b browser) open(t *testing.T, origin string, bridge *running, query url.Va
 	}
 	limited, stop := context.WithTimeout(ctx, patience)
 	t.Cleanup(stop)
-	if err := chromedp.Do(limited, chromedp.Navigate(origin+"/module.html?"+query.Encode())); err != nil {
-		t.Fatal(err)
-	}
 	return tab{limited, func() {
 		if err := chromedp.Cancel(ctx); err != nil {
 			t.Errorf("the tab does not close: %v", err)
 		}
 	}}
+}
+
+// visit loads a page in the tab.
+func (b tab) visit(t *testing.T, url string) {
+	t.Helper()
+	if err := chromedp.Do(b.ctx, chromedp.Navigate(url)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// open opens the page of the module in a tab.
+func (b browser) open(t *testing.T, origin string, bridge *running, query url.Values) tab {
+	t.Helper()
+	query.Set("bridge", bridge.url)
+	tab := b.newTab(t)
+	tab.visit(t, origin+"/module.html?"+query.Encode())
+	return tab
 }
 
 // read waits for the end of the page's script and returns what the page shows.

@@ -17,7 +17,18 @@ func TestMain(m *testing.M) {
 		upstream(os.Stdin, os.Stdout)
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(run(m))
+}
+
+var programs string // the folder of the program that is tested
+
+func run(m *testing.M) int {
+	var err error
+	if programs, err = os.MkdirTemp("", "browsertest"); err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(programs)
+	return m.Run()
 }
 
 type object = map[string]any
