@@ -88,6 +88,7 @@ type runner struct {
 
 	pauses, malformed, refused, restarts int // recoveries, against the limits of the same names
 
+	answer  *answering // nil without Settings.Answer
 	repeats repeats
 	final   Stop // the limit that was reached, when the model may still give its answer
 }
@@ -102,6 +103,9 @@ func (l *Loop) start(ctx context.Context, task *Task, run *Run, first func(*runn
 		Loop: l, task: task, limits: task.Options.Limits.filled(), run: run,
 		log: cmp.Or(task.Options.Log, slog.New(slog.DiscardHandler)), emit: emitter(task.Emit), noted: map[string]bool{},
 		provider: task.Provider, repeats: repeats{seen: map[string]tally{}},
+	}
+	if f := task.Request.Settings.Answer; f != nil {
+		r.answer = &answering{format: f}
 	}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	defer r.cancel(nil)
@@ -128,6 +132,11 @@ func (r *runner) validate() error {
 	for _, glob := range r.task.Options.Serial {
 		if !isGlob(glob) {
 			return fmt.Errorf("serial: %q: expected a glob of tool names", glob)
+		}
+	}
+	if r.answer.checks() {
+		if err := r.answer.compile(); err != nil {
+			return err
 		}
 	}
 	return r.task.Options.Policy.Validate()
@@ -219,13 +228,15 @@ func (r *runner) follow(turn *Turn) (Stop, error) {
 	}
 	r.pauses, r.malformed = 0, 0
 	calls := m.Calls()
-	if len(calls) > 0 && r.task.Request.Choice == ChoiceNone { // some models call tools that they were not offered
+	if len(calls) > 0 && r.task.Request.Choice == ChoiceNone && !r.answer.isOnly(calls) { // some models call tools that they were not offered
 		r.note("the model called tools, which the request forbids: nothing was run")
 		r.addMessage(textOnly(m))
 		return StopEnd, nil
 	}
-	r.addMessage(*m)
-	if len(calls) > 0 {
+	if done, err := r.takeAnswer(m, calls); !done || err != nil {
+		return "", err
+	}
+	if len(calls) > 0 && !r.answer.isOnly(calls) {
 		return r.round(calls)
 	}
 	if r.final != "" {

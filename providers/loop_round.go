@@ -89,6 +89,9 @@ func (r *runner) prepare(c *roundCall) {
 	case c.tool == nil:
 		c.result = failed(r.unknownTool(c.call.Name))
 		return
+	case r.answer.isCall(c.call):
+		c.result = failed("not taken: call " + c.call.Name + " alone, once you have the results of your other calls")
+		return
 	case r.task.Request.Tools.Find(c.call.Name) != nil: // the caller of Run runs it
 		c.waits = true
 		return

@@ -41,6 +41,8 @@ func (r *runner) turn() (*Turn, error) {
 			return turn, nil
 		case r.ctx.Err() != nil:
 			return turn, err
+		case r.answer.refused(err):
+			err = r.answerOtherwise(err)
 		case errors.Is(err, ErrNoTools):
 			err = r.withoutTools(err)
 		case begun:
@@ -61,7 +63,9 @@ func (r *runner) filter(begun *bool) func(Event) {
 		switch e.Type {
 		case EventTextDelta, EventThinkingDelta, EventArgumentsDelta:
 			*begun = true
-			r.emit(e)
+			if !r.answer.holds(&e) {
+				r.emit(e)
+			}
 		case EventThinkingEnd, EventRetry, EventNote:
 			r.emit(e)
 		}
@@ -110,6 +114,11 @@ func (r *runner) offerTools() {
 	r.set = merge(r.task.Request.Tools, r.listed.accepted(modelKey(r.provider, r.task.Request.Model))).only(r.task.Only)
 	if r.toolless || r.set.Len() == 0 {
 		r.set = nil
+	}
+	if r.answer.is(answerByTool) {
+		r.set = r.answer.offeredIn(r.set)
+	}
+	if r.set == nil {
 		return
 	}
 	for _, fault := range r.set.Encoded(r.provider.Format()).Faults {
@@ -132,6 +141,9 @@ func (r *runner) request() *Request {
 	case r.run.Turns > 0 || r.set == nil:
 		req.Choice = ChoiceAuto
 	}
+	if r.answer != nil {
+		r.answer.ask(&req, r.final != "")
+	}
 	return &req
 }
 
@@ -140,6 +152,12 @@ func (r *runner) request() *Request {
 func (r *runner) withoutTools(err error) error {
 	if r.set == nil {
 		return err
+	}
+	if r.answer.is(answerByTool) {
+		r.answer.way = answerInWords
+		if r.offerTools(); r.set == nil {
+			return nil
+		}
 	}
 	name := modelName(r.provider, r.task.Request.Model)
 	opts := &r.task.Options

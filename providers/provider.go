@@ -21,7 +21,8 @@ type Provider interface {
 	// thinking, arguments and retries as they arrive, in order. emit may be nil.
 	//
 	// The error is an *APIError if the provider refused the request, wraps ErrNoTools if the
-	// model does not support tools, and is the cause of ctx if that ended. A request for which
+	// model does not support tools or ErrNoAnswer if it cannot be held to Settings.Answer, and
+	// is the cause of ctx if that ended. A request for which
 	// the API has no form is not sent: the error is a *toolformat.Error with the code Invalid,
 	// which begins with the request's member in OpenAI's API. What arrived of a
 	// turn that was cut off is returned beside the error, with the stop StopCut: its calls

@@ -27,14 +27,6 @@ type Settings struct {
 	Body json.RawMessage
 }
 
-// An AnswerFormat makes a model answer in JSON.
-type AnswerFormat struct {
-	Schema      json.RawMessage // JSON Schema of the answer, sent unchanged; nil means any object
-	Name        string          // of the schema
-	Description string          // of the schema; may be ""
-	Strict      *bool           // whether the schema must hold to the letter; nil means false
-}
-
 // Check returns the error of a request that the API of a provider cannot express: it has more
 // tools than MaxTools, or one of the members that the API lacks: stop, seed, presence_penalty,
 // frequency_penalty, or image_url, which is an image without Data.

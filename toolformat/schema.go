@@ -26,6 +26,26 @@ func NewChecker(schema json.RawMessage) (c *Checker, notes []Note, err error) {
 	return (*Checker)(checker), notes, err
 }
 
+// AnswerSchema returns the schema of a model's answer as the API of a format takes it; the error is why
+// that cannot express it. The answer follows the given schema, but for bounds that the API does not have.
+func AnswerSchema(schema json.RawMessage, f Format) (json.RawMessage, error) {
+	if f != FormatAnthropic {
+		return schema, nil
+	}
+	r, err := rewrite.New(schema, nil, rewrite.AnthropicAnswer.Name)
+	if err != nil {
+		return nil, err
+	}
+	before := string(r.Root.JSON())
+	if err := r.Apply(rewrite.AnthropicAnswer.Output()); err != nil {
+		return nil, err
+	}
+	if after := r.Root.JSON(); string(after) != before {
+		return after, nil
+	}
+	return schema, nil
+}
+
 // Check validates a value; the error is a [*CheckError].
 func (c *Checker) Check(instance json.RawMessage) error { return (*check.Checker)(c).Check(instance) }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -73,9 +74,14 @@ func runAsk(ctx context.Context, args []string, std streams) error {
 		"Asks a model, which may use all tools, and prints its answer. Standard input, if\nit is a pipe or a file, is appended to the prompt. A terminal shows the answer\nwith its Markdown rendered, and the calls; a file or a pipe gets its plain text.", std))
 	asJSON := f.Bool("json", false, "print the events, one JSON object a line")
 	files := f.StringArrayP("file", "f", nil, "attach this `FILE`: text, an image, a PDF or audio; may be repeated")
+	schema := f.String("schema", "", "answer in JSON that follows the JSON Schema in this `FILE`")
 	var parts []providers.Part
+	var format *providers.AnswerFormat
 	f.sourceFlags.check = func(words []string) (err error) {
 		if err = f.checkModel(); err == nil {
+			format, err = answerFormat(*schema)
+		}
+		if err == nil {
 			parts, err = promptParts(words, *files, std.in)
 		}
 		return err
@@ -99,13 +105,15 @@ func runAsk(ctx context.Context, args []string, std streams) error {
 		return err
 	}
 	printer := newAskPrinter(std, *asJSON)
-	if !*asJSON {
+	if !*asJSON && format == nil {
 		printer.screen = newAskScreen(std, cfg.Log.Level != "")
 	}
 	options := f.options(cfg)
 	options.Log = p.log
+	settings := models.Settings(chosen.Name)
+	settings.Answer = format
 	conversation := providers.NewConversation(chosen).Agent(cmp.Or(f.system, cfg.Loop.System)).
-		Settings(models.Settings(chosen.Name)).Options(options).Tools(p).Caller(p.model()).Listen(printer.event)
+		Settings(settings).Options(options).Tools(p).Caller(p.model()).Listen(printer.event)
 	if output.IsTerminal(std.in) && output.IsTerminal(std.err) {
 		asks := lineApprover(terminal.NewLines(std.in), std.err)
 		if printer.onScreen(providers.EventToolCall) {
@@ -118,6 +126,24 @@ func runAsk(ctx context.Context, args []string, std streams) error {
 	run := next.Run()
 	p.SaveChat(self(), messages, &run)
 	return printer.end(&run, err)
+}
+
+// maxSchema bounds the file of a schema, in bytes.
+const maxSchema = 1 << 20
+
+// answerFormat returns the format of answers for the schema in a file; nil without a file.
+func answerFormat(name string) (*providers.AnswerFormat, error) {
+	if name == "" {
+		return nil, nil
+	}
+	schema, err := file.Read(name, maxSchema)
+	if err == nil {
+		_, _, err = toolformat.NewChecker(schema)
+	}
+	if err != nil {
+		return nil, usagef("ask: --schema %s: %v", name, err)
+	}
+	return &providers.AnswerFormat{Schema: bytes.TrimSpace(schema), Checked: true}, nil
 }
 
 // promptParts returns the parts of a prompt: its words with standard input, and files.

@@ -68,7 +68,10 @@ func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(p
 	if err := p.check(req); err != nil {
 		return nil, err
 	}
-	body, notes := p.encode(req)
+	body, notes, err := p.encode(req)
+	if err != nil {
+		return nil, err
+	}
 	return p.client.Turn(ctx, providers.Exchange{
 		Path:    path,
 		Body:    p.client.MergeBody(body, &req.Settings, "output_config"),
@@ -79,9 +82,6 @@ func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(p
 
 // check returns the error of a request that the API cannot express.
 func (p *Provider) check(req *providers.Request) error {
-	if f := req.Settings.Answer; f != nil && f.Schema == nil {
-		return toolformat.Errorf(toolformat.Invalid, "response_format: the API of %s has no format for any JSON object: send a json_schema", name)
-	}
 	return p.client.Check(req, p, "seed", "presence_penalty", "frequency_penalty")
 }
 

@@ -18,13 +18,18 @@ func (p *Provider) Count(ctx context.Context, req *providers.Request) (int, erro
 	if err := p.check(req); err != nil {
 		return 0, err
 	}
-	body, _ := p.encode(req)
+	plain := *req
+	plain.Settings.Answer = nil // a schema is hardly any of the input, and not every model takes one
+	body, _, err := p.encode(&plain)
+	if err != nil {
+		return 0, err
+	}
 	body = p.client.MergeBody(body, &req.Settings, "output_config")
 	for _, name := range uncounted {
 		body = wire.CutMember(body, name)
 	}
 	d := &countDecoder{}
-	_, err := p.client.Turn(ctx, providers.Exchange{Path: path + "/count_tokens", Body: body, Decoder: d}, nil)
+	_, err = p.client.Turn(ctx, providers.Exchange{Path: path + "/count_tokens", Body: body, Decoder: d}, nil)
 	return d.tokens, err
 }
 

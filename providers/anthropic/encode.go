@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // defaultMaxTokens is the default of providers.Settings for an API without one.
@@ -28,8 +30,8 @@ type encoder struct {
 	mark  []byte // cache_control of a block up to which the API caches; nil means no caching
 }
 
-// encode returns the body of a request, and notes for the caller.
-func (p *Provider) encode(req *providers.Request) (body []byte, notes []string) {
+// encode returns the body of a request, and notes for the caller. The error wraps providers.ErrNoAnswer.
+func (p *Provider) encode(req *providers.Request) (body []byte, notes []string, err error) {
 	e := &encoder{req: req, ids: map[string]string{}, mark: p.cacheMark(req)}
 	for i := range req.Messages {
 		if req.Messages[i].Raw.Of(name) != nil {
@@ -47,15 +49,17 @@ func (p *Provider) encode(req *providers.Request) (body []byte, notes []string) 
 		b = rawjson.Raw(b, "tools", e.tools(set.JSON()))
 		b = append(b, e.choice()...)
 	}
-	b = settings(b, &req.Settings)
+	if b, err = settings(b, &req.Settings); err != nil {
+		return nil, nil, err
+	}
 	if id := container(req.Messages); id != nil {
 		b = rawjson.Raw(b, "container", id)
 	}
-	return append(b, '}'), e.notes
+	return append(b, '}'), e.notes, nil
 }
 
 // settings appends the settings of a request, but for MaxTokens and Serial.
-func settings(b []byte, s *providers.Settings) []byte {
+func settings(b []byte, s *providers.Settings) ([]byte, error) {
 	if s.Temperature != nil {
 		b = rawjson.Number(b, "temperature", *s.Temperature)
 	}
@@ -77,12 +81,29 @@ func settings(b []byte, s *providers.Settings) []byte {
 		output = rawjson.Text(output, "effort", effort)
 	}
 	if s.Answer != nil {
-		output = append(rawjson.Raw(rawjson.Raw(output, "format", `{"type":"json_schema"`), "schema", s.Answer.Schema), '}')
+		schema, err := answerSchema(s.Answer)
+		if err != nil {
+			return nil, err
+		}
+		output = append(rawjson.Raw(rawjson.Raw(output, "format", `{"type":"json_schema"`), "schema", schema), '}')
 	}
 	if len(output) > 1 {
 		b = rawjson.Raw(b, "output_config", append(output, '}'))
 	}
-	return b
+	return b, nil
+}
+
+// answerSchema returns the schema of an answer; the error wraps providers.ErrNoAnswer if the API cannot
+// express it.
+func answerSchema(f *providers.AnswerFormat) (json.RawMessage, error) {
+	if f.Schema == nil {
+		return nil, fmt.Errorf("%w: the API of %s has no format for any JSON object", providers.ErrNoAnswer, name)
+	}
+	schema, err := toolformat.AnswerSchema(f.Schema, format)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", providers.ErrNoAnswer, err)
+	}
+	return schema, nil
 }
 
 // choice returns the member tool_choice, with a comma; nothing for the API's default.

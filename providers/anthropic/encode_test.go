@@ -43,7 +43,7 @@ func conversations() []conversation {
 		{Name: "files.read", Description: "Reads a <file>.", InputSchema: []byte(`{"type":"object","properties":{"path":{"type":"string"}}}`)},
 	})
 	hello := []providers.Message{providers.UserText("Hello <you>")}
-	schema := json.RawMessage(`{"type":"object","maximum":9223372036854775807}`)
+	schema := json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","maximum":9223372036854775807}}}`)
 	all := []conversation{
 		{"parameters", Options{}, providers.Request{Model: "claude-x", Messages: hello, Settings: providers.Settings{Stop: []string{"<end>"}, Effort: "minimal", Answer: &providers.AnswerFormat{Schema: schema}}}},
 		{"no thinking", Options{}, providers.Request{Model: "claude-x", Messages: hello, Settings: providers.Settings{Effort: "none"}}},

@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -71,6 +72,10 @@ func (p *Provider) ResultPlace() (path string, ids []string, result string) {
 func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {
 	if err := p.client.Check(req, p); err != nil {
 		return nil, err
+	}
+	if g := generation(req.Model); req.Settings.Answer != nil && req.Tools.Len() > 0 && (g == 1 || g == 2) {
+		// "Function calling with a response mime type: 'application/json' is unsupported"
+		return nil, fmt.Errorf("%w: %s", providers.ErrNoAnswer, req.Model)
 	}
 	body, notes := encode(req)
 	return p.client.Turn(ctx, providers.Exchange{

@@ -2,6 +2,7 @@ package ollama
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -62,6 +63,10 @@ func (p *Provider) ResultPlace() (path string, ids []string, result string) {
 func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {
 	if err := p.client.Check(req, p, "image_url"); err != nil {
 		return nil, err
+	}
+	if req.Settings.Answer != nil && req.Tools.Len() > 0 && req.Choice != providers.ChoiceNone {
+		// The format would hold for the whole reply, in which the model then cannot call a tool.
+		return nil, fmt.Errorf("%w: %s", providers.ErrNoAnswer, name)
 	}
 	body, notes := encode(req)
 	return p.client.Turn(ctx, providers.Exchange{

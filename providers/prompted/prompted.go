@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -53,6 +54,9 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 // Turn implements providers.Provider. A model that continues with a result that it made up is
 // stopped there, of which a note tells. Its calls before that count.
 func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {
+	if req.Settings.Answer != nil && len(toolsOf(req).set.Tools) > 0 { // it would hold for calls, which are text, too
+		return nil, fmt.Errorf("%w: %w", providers.ErrNoAnswer, providers.ErrNoTools)
+	}
 	if emit == nil {
 		emit = func(providers.Event) {}
 	}

@@ -16,6 +16,9 @@ import (
 // of any API has one of them.
 const configured = `{"options":{"num_ctx":8192},"reasoning":{"summary":"auto"},"text":{"verbosity":"low"},"output_config":{"task_budget":{}},"generationConfig":{"thinkingConfig":{"includeThoughts":true}}}`
 
+// answerSchema is a schema that every API takes as it is.
+const answerSchema = `{"type":"object","properties":{"zzz":{"type":"integer"}},"required":["zzz"],"additionalProperties":false}`
+
 // checkSettings: a setting is in the request, or the error names it and nothing is sent. Members
 // that the caller adds do not replace it.
 func checkSettings(t *testing.T, p Maker) {
@@ -29,7 +32,7 @@ func checkSettings(t *testing.T, p Maker) {
 		{"presence_penalty", "0.77", providers.Settings{PresencePenalty: &penalty}},
 		{"frequency_penalty", "0.77", providers.Settings{FrequencyPenalty: &penalty}},
 		{"reasoning_effort", `"high"`, providers.Settings{Effort: "high"}},
-		{"response_format", `{"type":"object","title":"zzz"}`, providers.Settings{Answer: &providers.AnswerFormat{Schema: json.RawMessage(`{"type":"object","title":"zzz"}`)}}},
+		{"response_format", answerSchema, providers.Settings{Answer: &providers.AnswerFormat{Schema: json.RawMessage(answerSchema)}}},
 		{"response_format", "json", providers.Settings{Answer: &providers.AnswerFormat{}}},
 	} {
 		for _, added := range []string{"{}", configured} {
@@ -77,6 +80,9 @@ func sentOrRefused(t *testing.T, p Maker, req *providers.Request, name string) (
 	_, err := p(transport.Client()).Turn(t.Context(), req, nil)
 	if len(transport.Bodies) > 0 {
 		return transport.Bodies[0], nil
+	}
+	if name == "response_format" && errors.Is(err, providers.ErrNoAnswer) { // the loop has other ways
+		return nil, err
 	}
 	var refused *toolformat.Error
 	if !errors.As(err, &refused) || refused.Code != toolformat.Invalid || !strings.HasPrefix(refused.Message, name+": ") {

@@ -23,8 +23,8 @@ func TestParameters(t *testing.T) {
 		`"frequency_penalty":-0.5`:                 `"FrequencyPenalty":-0.5`,
 		`"reasoning_effort":"low"`:                 `"Effort":"low"`,
 		`"response_format":{"type":"text"}`:        "",
-		`"response_format":{"type":"json_object"}`: `"Answer":{"Schema":null,"Name":"","Description":"","Strict":null}`,
-		`"response_format":{"type":"json_schema","json_schema":{"name":"a","strict":true,"schema":{"type": "object"}}}`:                                                 `"Answer":{"Schema":{"type":"object"},"Name":"a","Description":"","Strict":true}`,
+		`"response_format":{"type":"json_object"}`: `"Answer":{"Schema":null,"Name":"","Description":"","Strict":null,"Checked":false}`,
+		`"response_format":{"type":"json_schema","json_schema":{"name":"a","strict":true,"schema":{"type": "object"}}}`:                                                 `"Answer":{"Schema":{"type":"object"},"Name":"a","Description":"","Strict":true,"Checked":false}`,
 		`"presence_penalty":0,"frequency_penalty":0.0,"logprobs":false,"top_logprobs":0,"logit_bias":{},"modalities":["text"],"user":"u","store":true,"verbosity":null`: "",
 	} {
 		f := newFront(t, says("ok"))

@@ -33,6 +33,20 @@ var openaiStrictKeywords = keywordSet{
 	noLookaround: true,
 }
 
+// anthropicAnswerKeywords are those of Anthropic's structured outputs: bounds of numbers, of lengths and
+// of arrays are refused.
+var anthropicAnswerKeywords = keywordSet{
+	keep: map[string]bool{
+		"$defs": true, "$ref": true, "additionalProperties": true, "allOf": true, "anyOf": true, "const": true, "default": true,
+		"description": true, "enum": true, "format": true, "items": true, "pattern": true, "properties": true, "required": true, "type": true,
+	},
+	formats: map[string]bool{
+		"date": true, "date-time": true, "duration": true, "email": true, "hostname": true, "ipv4": true, "ipv6": true, "time": true,
+		"uri": true, "uuid": true,
+	},
+	noLookaround: true,
+}
+
 // geminiKeywords are those that go-genai documents for ParametersJsonSchema, without $id, $anchor,
 // $defs and $ref, since references are replaced, without title, which is noise, and without oneOf,
 // which is read as anyOf. "required[0]: property is not defined" is the error for a required

@@ -166,6 +166,14 @@ var (
 		Arguments: []Pass{{"key", renameKeys(anthropicKey)}},
 	}
 
+	// AnthropicAnswer is for output_config.format, the schema of an answer: closed objects, and few
+	// keywords (platform.claude.com/docs, "Structured outputs").
+	AnthropicAnswer = Dialect{
+		Name:    "Anthropic",
+		Opening: keptReferences,
+		Schema:  []Pass{{"one-of", oneOfToAnyOf}, {"keyword", describeKeywords(anthropicAnswerKeywords)}, {"closed", closeObjects}},
+	}
+
 	// OpenAI is for Chat Completions and Responses without strict mode: every object needs
 	// properties and every array items.
 	OpenAI = Dialect{

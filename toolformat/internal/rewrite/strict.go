@@ -25,6 +25,24 @@ func requireEverything(r *Schema) {
 	}
 }
 
+// closeObjects makes every object allow only the properties that it names, as Anthropic requires of an
+// answer. One with free keys cannot be expressed.
+func closeObjects(r *Schema) {
+	r.each(func(s *tree.Node, at *tree.Path) {
+		if !s.Is(tree.Object) || !slices.Contains(typesOf(s), "object") && !s.Get("properties").Is(tree.Object) {
+			return
+		}
+		switch free := s.Get("additionalProperties"); {
+		case free.IsBool(false):
+		case free != nil, len(vocabulary.MembersOf(s.Get("properties"))) == 0:
+			r.fail(at, "%s cannot express an object with free keys", r.dialect)
+		default:
+			s.Set("additionalProperties", tree.NewBool(false))
+			r.note(at, `"additionalProperties": false added: %s requires it`, r.dialect)
+		}
+	})
+}
+
 // A strictPass applies the rules of strict mode.
 type strictPass struct {
 	*Schema
