@@ -3,6 +3,7 @@ package serve
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -30,7 +31,8 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request, api endpoint.A
 	run, err := t.loop.Run(t.ctx, t.Task)
 	switch {
 	case err == nil:
-		out.Finish(run, t.view.handOut(run, t.req.Tools, t.chosen.Provider.Format(), t.req.CallPrefix, t.req.Keep))
+		items := out.Finish(run, t.view.handOut(run, t.req.Tools, t.chosen.Provider.Format(), t.req.CallPrefix, t.req.Keep))
+		s.rounds.keepItems(ownerOf(&t.caller), items)
 	case t.ctx.Err() == nil: // the client has not disconnected
 		out.Fail(s.failureOf(t, err))
 	}
@@ -89,7 +91,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, api endpoint.API)
 			t.end()
 		}
 	}()
-	if t.req, refused = s.read(w, r, visit, api); refused != nil {
+	if t.req, refused = s.read(w, r, visit, api, ownerOf(&caller)); refused != nil {
 		return nil, refused
 	}
 	var settings providers.Settings
@@ -140,8 +142,8 @@ func signedBy(req *endpoint.Request, p providers.Provider) []providers.Message {
 	return kept
 }
 
-// read reads a request.
-func (s *Server) read(w http.ResponseWriter, r *http.Request, v *visit, api endpoint.API) (*endpoint.Request, *endpoint.Error) {
+// read reads a request of an owner.
+func (s *Server) read(w http.ResponseWriter, r *http.Request, v *visit, api endpoint.API, owner string) (*endpoint.Request, *endpoint.Error) {
 	body, err := io.ReadAll(v.counted(http.MaxBytesReader(w, r.Body, s.opts.MaxBody)))
 	switch {
 	case errors.Is(err, errCrowded):
@@ -153,7 +155,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, v *visit, api endp
 		}
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // it was for the body
-	req, err := api.Read(body)
+	req, err := api.Read(body, func(id string) json.RawMessage { return s.rounds.item(owner, id) })
 	if err != nil {
 		return nil, endpoint.Invalid(err)
 	}

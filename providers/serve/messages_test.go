@@ -134,6 +134,7 @@ func TestMessagesRefusals(t *testing.T) {
 		`{`:                              `{"type":"error","error":{"type":"invalid_request_error","message":"invalid request: `,
 		`{"max_tokens":1,"messages":[]}`: "model: expected one of",
 		`{"model":"x","max_tokens":1,"messages":[{"role":"user","content":"x"}]}`:                                                `"not_found_error","message":"model x is unknown`,
+		`{"model":"here/m","max_tokens":1,"thread":{"type":"create"},"messages":[{"role":"user","content":"x"}]}`:                `"details":{"error_code":"thread_unsupported_request","unsupported":["thread"]}`,
 		`{"model":"here/m","max_tokens":1.5,"messages":[{}]}`:                                                                    "max_tokens: expected",
 		`{"model":"here/m","messages":[{"role":"robot","content":"x"}]}`:                                                         `messages.0.role: expected user or assistant, got \"robot\"`,
 		`{"model":"here/m","messages":[{"role":"user","content":[{"type":"video"}]}]}`:                                           `messages.0.content.0.type: \"video\" is not supported`,

@@ -130,6 +130,44 @@ func TestResponsesKept(t *testing.T) {
 	}
 }
 
+// Clients that leave store to the API refer to the items of a response, and only their caller can. A response with
+// store can be read and deleted.
+func TestResponsesItems(t *testing.T) {
+	f := newFront(t, says("Hello."), says("Yes."), says("No."))
+	ask := `{"model":"here/m","input":[{"role":"user","content":"hi"}`
+	_, body := f.postTo("/v1/responses", "ann", ask+"]}")
+	again := ask + `,{"type":"item_reference","id":"` + handedTo(body, "msg_") + `"},{"role":"user","content":"sure?"}]`
+	status, refused := f.postTo("/v1/responses", "bob", again+"}")
+	f.has(refused, `input[1]: id: no item \"msg_`)
+	_, body = f.postTo("/v1/responses", "ann", again+`,"store":true}`)
+	if got := said(f.requests[1].Messages); got != "hi; Hello.; sure?" || status != http.StatusBadRequest {
+		t.Error(status, got)
+	}
+	path := "/v1/responses/" + handedTo(body, "resp_")
+	for _, c := range []struct {
+		method, path, who string
+		status            int
+		want              string
+	}{
+		{http.MethodGet, path, "bob", http.StatusNotFound, "no such response is kept"},
+		{http.MethodDelete, path, "bob", http.StatusNotFound, "no such response is kept"},
+		{http.MethodGet, "/v1/responses/" + handedTo(body, "msg_"), "ann", http.StatusNotFound, "no such response is kept"},
+		{http.MethodGet, path, "ann", http.StatusOK, `"text":"Yes."`},
+		{http.MethodPut, path, "ann", http.StatusMethodNotAllowed, "expected GET or DELETE"},
+		{http.MethodDelete, path, "ann", http.StatusOK, `"deleted":true`},
+		{http.MethodGet, path, "ann", http.StatusNotFound, "no such response is kept"},
+	} {
+		status, body := f.send(c.method, c.path, c.who, "")
+		if status != c.status {
+			t.Errorf("%s of %s: %d", c.method, c.who, status)
+		}
+		f.has(body, c.want)
+	}
+	_, body = f.postTo("/v1/responses", "ann", ask+`],"store":false}`)
+	_, refused = f.postTo("/v1/responses", "ann", ask+`,{"id":"`+handedTo(body, "msg_")+`"}]}`)
+	f.has(refused, "no item")
+}
+
 // Errors have the shape of the API.
 func TestResponsesRefusals(t *testing.T) {
 	for body, want := range map[string]string{
@@ -138,7 +176,7 @@ func TestResponsesRefusals(t *testing.T) {
 		`{"model":"here/m"}`:        `"param":"input"`,
 		`{"model":"x","input":"x"}`: `"code":"model_not_found"`,
 		`{"model":"here/m","input":[{"role":"robot","content":"x"}]}`:                      `input[0]: role: expected user`,
-		`{"model":"here/m","input":[{"type":"item_reference","id":"x"}]}`:                  `send the item, or previous_response_id`,
+		`{"model":"here/m","input":[{"type":"item_reference","id":"x"}]}`:                  `send the item itself`,
 		`{"model":"here/m","input":"x","background":true}`:                                 `"param":"background"`,
 		`{"model":"here/m","input":"x","conversation":"c"}`:                                `"param":"conversation"`,
 		`{"model":"here/m","input":"x","tools":[{"type":"mcp","server_url":"http://x/"}]}`: `tools[0]: the servers of the bridge`,

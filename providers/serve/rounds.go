@@ -3,12 +3,15 @@ package serve
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -40,12 +43,16 @@ type entry struct {
 	principal string
 	messages  []providers.Message
 	ids       map[string]string // the provider's ids of the calls, by the client's
+	item      json.RawMessage   // of an answer; nil of a conversation
 	size      int
 	expires   time.Time
 }
 
 // keepFor is how long a client may take for its calls.
 const keepFor = time.Hour
+
+// entrySize estimates the bytes of an entry without its contents.
+const entrySize = 400
 
 func newHiddenRounds(maxSize int) *hiddenRounds {
 	return &hiddenRounds{maxSize: maxSize, entries: map[digest]*entry{}, own: map[string]*ownRounds{}}
@@ -92,7 +99,10 @@ func (h *hiddenRounds) conversation(principal, previous string, messages []provi
 	h.evictExpired(time.Now())
 	known := h.entries[named(principal, previous)]
 	if known == nil {
-		return nil, nil, fmt.Errorf("previous_response_id: no response %.100q is kept: one is only kept with store, and for at most %s", previous, keepFor)
+		return nil, nil, &endpoint.Error{
+			Status: http.StatusBadRequest, Code: "previous_response_not_found", Param: "previous_response_id",
+			Message: fmt.Sprintf("previous_response_id: no response %.100q is kept: one is only kept with store, and for at most %s", previous, keepFor),
+		}
 	}
 	known.restoreIDs(messages)
 	key := known.key
@@ -104,6 +114,38 @@ func (h *hiddenRounds) conversation(principal, previous string, messages []provi
 
 // named returns the digest of a conversation that is kept under a name.
 func named(principal, name string) digest { return sha256.Sum256([]byte(principal + "\x00" + name)) }
+
+// itemNamed returns the digest of an item that is kept under its id.
+func itemNamed(principal, id string) digest { return named(principal, "\x00"+id) }
+
+// keepItems keeps items of an answer by their ids.
+func (h *hiddenRounds) keepItems(principal string, items map[string]json.RawMessage) {
+	for id, item := range items {
+		h.keep(&entry{key: itemNamed(principal, id), principal: principal, item: item})
+	}
+}
+
+// item returns an item that is kept for a principal, or nil.
+func (h *hiddenRounds) item(principal, id string) json.RawMessage {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.evictExpired(time.Now())
+	if e := h.entries[itemNamed(principal, id)]; e != nil {
+		return e.item
+	}
+	return nil
+}
+
+// forget removes what is kept for a principal under the id of an answer.
+func (h *hiddenRounds) forget(principal, id string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, key := range []digest{named(principal, id), itemNamed(principal, id)} {
+		if e := h.entries[key]; e != nil {
+			h.remove(e, slices.Index(h.own[principal].order, e))
+		}
+	}
+}
 
 // expand inserts the hidden rounds into a conversation, and returns the client's view of it. A
 // conversation that is unknown, or has expired, stays as it was sent, which is valid too. expand may change
@@ -170,7 +212,7 @@ func (v *clientView) handOut(run *providers.Run, set *providers.ToolSet, f toolf
 
 // keep keeps a conversation that ends with calls for the client.
 func (h *hiddenRounds) keep(e *entry) {
-	e.size, e.expires = size(e.messages), time.Now().Add(keepFor)
+	e.size, e.expires = entrySize+size(e.messages)+len(e.item), time.Now().Add(keepFor)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	own := h.own[e.principal]
@@ -203,12 +245,21 @@ func (h *hiddenRounds) evictExpired(now time.Time) {
 }
 
 // evict removes the oldest entry of a principal. h.mu is held.
-func (h *hiddenRounds) evict(own *ownRounds) {
-	e := own.order[0]
-	own.order[0], own.order = nil, own.order[1:]
+func (h *hiddenRounds) evict(own *ownRounds) { h.remove(own.order[0], 0) }
+
+// remove removes the entry at an index of its principal's. h.mu is held.
+func (h *hiddenRounds) remove(e *entry, at int) {
+	own := h.own[e.principal]
+	if at == 0 {
+		own.order[0], own.order = nil, own.order[1:]
+	} else {
+		own.order = slices.Delete(own.order, at, at+1)
+	}
 	own.size -= e.size
 	h.size -= e.size
-	delete(h.entries, e.key)
+	if h.entries[e.key] == e {
+		delete(h.entries, e.key)
+	}
 	if len(own.order) == 0 {
 		delete(h.own, e.principal)
 	}

@@ -12,7 +12,7 @@ import (
 func TestRoundsOfOthers(t *testing.T) {
 	h := newHiddenRounds(10_000)
 	keep := func(principal string, n int) digest {
-		e := &entry{principal: principal, messages: []providers.Message{providers.UserText(strings.Repeat("x", 800))}}
+		e := &entry{principal: principal, messages: []providers.Message{providers.UserText(strings.Repeat("x", 400))}}
 		e.key[0], e.key[1] = principal[0], byte(n)
 		h.keep(e)
 		return e.key

@@ -126,10 +126,16 @@ func (f *front) post(who, body string) (int, string) {
 	return f.postTo("/v1/chat/completions", who, body)
 }
 
-// postTo sends a request to a path.
+// postTo posts a request to a path.
 func (f *front) postTo(path, who, body string) (status int, answer string) {
 	f.Helper()
-	req, err := http.NewRequestWithContext(f.Context(), http.MethodPost, f.URL+path, strings.NewReader(body))
+	return f.send(http.MethodPost, path, who, body)
+}
+
+// send sends a request with a method.
+func (f *front) send(method, path, who, body string) (status int, answer string) {
+	f.Helper()
+	req, err := http.NewRequestWithContext(f.Context(), method, f.URL+path, strings.NewReader(body))
 	if err != nil {
 		f.Fatal(err)
 	}

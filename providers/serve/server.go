@@ -80,6 +80,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if allowed(w, r, http.MethodGet, completions.API{}) {
 			s.models(w, strings.TrimSuffix(id, "/"))
 		}
+	case strings.HasPrefix(path, "responses/"):
+		s.stored(w, r, strings.TrimPrefix(path, "responses/"))
 	case path == countPath:
 		if allowed(w, r, http.MethodPost, messages.API{}) {
 			s.count(w, r)

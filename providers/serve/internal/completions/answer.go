@@ -2,6 +2,7 @@ package completions
 
 import (
 	"crypto/rand"
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -127,7 +128,7 @@ func (a *answer) send(d *delta, finish *string) {
 }
 
 // Finish sends the rest of the response.
-func (a *answer) Finish(run *providers.Run, calls []*providers.Call) {
+func (a *answer) Finish(run *providers.Run, calls []*providers.Call) map[string]json.RawMessage {
 	finish := finishReason(run.Stop, len(calls) > 0)
 	cost := &usage{Prompt: run.Usage.Input, Completion: run.Usage.Output, Total: run.Usage.Input + run.Usage.Output}
 	cost.PromptDetails.Cached, cost.CompletionDetails.Reasoning = run.Usage.Cached, run.Usage.Reasoning
@@ -147,7 +148,7 @@ func (a *answer) Finish(run *providers.Run, calls []*providers.Call) {
 			a.Send("", &c)
 		}
 		a.Raw([]byte("data: [DONE]\n\n"))
-		return
+		return nil
 	}
 	m := &outMessage{Role: "assistant", Calls: wireCalls(calls, false), Function: function}
 	if text := a.text.String(); text != "" {
@@ -156,6 +157,7 @@ func (a *answer) Finish(run *providers.Run, calls []*providers.Call) {
 	c := a.head
 	c.Choices, c.Usage = []choice{{Message: m, Finish: &finish}}, cost
 	a.JSON(&c)
+	return nil
 }
 
 // Fail ends the response with an error.

@@ -6,6 +6,7 @@
 package completions
 
 import (
+	"encoding/json"
 	"net/http"
 
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
@@ -16,7 +17,7 @@ import (
 type API struct{}
 
 // Read implements endpoint.API.
-func (API) Read(body []byte) (*endpoint.Request, error) {
+func (API) Read(body []byte, _ func(string) json.RawMessage) (*endpoint.Request, error) {
 	r, err := readRequest(body)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"encoding/json"
 	"net/http"
 	"sync"
 	"time"
@@ -49,10 +50,10 @@ func (a *Answering) Event(e providers.Event) {
 }
 
 // Finish is Answer.Finish.
-func (a *Answering) Finish(run *providers.Run, calls []*providers.Call) {
+func (a *Answering) Finish(run *providers.Run, calls []*providers.Call) map[string]json.RawMessage {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.answer.Finish(run, calls)
+	return a.answer.Finish(run, calls)
 }
 
 // Fail is Answer.Fail.

@@ -1,6 +1,8 @@
 package endpoint
 
 import (
+	"encoding/json"
+	"errors"
 	"net/http"
 	"time"
 
@@ -11,9 +13,9 @@ import (
 // An API is the HTTP API of one vendor, as its clients speak it. It keeps nothing and may be used from
 // many goroutines.
 type API interface {
-	// Read reads the body of a request. The error is for the client and begins with the path of the
-	// member that is wrong.
-	Read(body []byte) (*Request, error)
+	// Read reads the body of a request, which may refer to items of earlier answers: kept returns one by its id,
+	// or nil. The error is an *Error, or is for the client and begins with the path of the member that is wrong.
+	Read(body []byte, kept func(id string) json.RawMessage) (*Request, error)
 
 	// Fail answers a request that was not read, or not let in.
 	Fail(w http.ResponseWriter, e *Error)
@@ -53,8 +55,9 @@ type Answer interface {
 	// KeepAlive writes what clients ignore to a stream that was silent for a while.
 	KeepAlive()
 
-	// Finish ends the response. calls are those of the client's own tools.
-	Finish(run *providers.Run, calls []*providers.Call)
+	// Finish ends the response. calls are those of the client's own tools. It returns the items that later requests
+	// may refer to, by their ids; nil if there are none.
+	Finish(run *providers.Run, calls []*providers.Call) map[string]json.RawMessage
 
 	Fail(e *Error)
 }
@@ -66,10 +69,17 @@ type Error struct {
 	Param   string        // the path of the member that is wrong; may be ""
 	Message string        // for the client
 	After   time.Duration // for the header Retry-After; 0 means none
+	Details any           // for programs, in Anthropic's API; may be nil
 }
 
-// Invalid returns the error of a request with a wrong member, whose path err begins with.
+func (e *Error) Error() string { return e.Message }
+
+// Invalid returns err if it is an *Error, else the error of a request with a wrong member, whose path err begins
+// with.
 func Invalid(err error) *Error {
+	if e := (*Error)(nil); errors.As(err, &e) {
+		return e
+	}
 	return &Error{Status: http.StatusBadRequest, Param: paramOf(err.Error()), Message: err.Error()}
 }
 

@@ -142,7 +142,7 @@ func (a *answer) endThinking(raw json.RawMessage) {
 }
 
 // Finish sends the calls of the client's tools, and the end.
-func (a *answer) Finish(run *providers.Run, calls []*providers.Call) {
+func (a *answer) Finish(run *providers.Run, calls []*providers.Call) map[string]json.RawMessage {
 	for _, c := range calls {
 		b := &outBlock{kind: toolUse, call: c}
 		a.start(b)
@@ -152,13 +152,14 @@ func (a *answer) Finish(run *providers.Run, calls []*providers.Call) {
 	stop := stopReason(run.Stop, len(calls) > 0)
 	if a.stream {
 		a.sendEnd(stop, usageOf(run.Usage))
-		return
+		return nil
 	}
 	for _, b := range a.blocks {
 		a.head.Content = append(a.head.Content, b.content(false))
 	}
 	a.head.Stop, a.head.Usage = &stop, usageOf(run.Usage)
 	a.JSON(&a.head)
+	return nil
 }
 
 // Fail ends the response with an error.

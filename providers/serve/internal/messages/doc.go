@@ -6,6 +6,7 @@
 package messages
 
 import (
+	"encoding/json"
 	"net/http"
 
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
@@ -16,7 +17,7 @@ import (
 type API struct{}
 
 // Read implements endpoint.API.
-func (API) Read(body []byte) (*endpoint.Request, error) {
+func (API) Read(body []byte, _ func(string) json.RawMessage) (*endpoint.Request, error) {
 	r, err := readRequest(body)
 	if err != nil {
 		return nil, err
@@ -36,12 +37,13 @@ type apiError struct {
 	Error struct {
 		Type    string `json:"type"`
 		Message string `json:"message"`
+		Details any    `json:"details,omitempty"`
 	} `json:"error"`
 }
 
 func errorOf(e *endpoint.Error) *apiError {
 	body := apiError{Type: "error"}
-	body.Error.Type, body.Error.Message = errorType(e.Status), e.Message
+	body.Error.Type, body.Error.Message, body.Error.Details = errorType(e.Status), e.Message, e.Details
 	return &body
 }
 

@@ -3,6 +3,7 @@ package messages
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -58,6 +59,8 @@ func readRequest(body []byte) (*request, error) {
 		return nil, err
 	}
 	switch {
+	case !rawjson.IsNull(r.rest["thread"]):
+		return nil, noThread()
 	case r.Model == "":
 		return nil, fmt.Errorf("model: expected one of /v1/models")
 	case len(r.Messages) == 0:
@@ -85,6 +88,15 @@ func readRequest(body []byte) (*request, error) {
 		return nil, err
 	}
 	return &r, r.parameters.validate()
+}
+
+// noThread returns the error of a request whose conversation the API should keep. With its details Anthropic's clients
+// send the whole conversation instead.
+func noThread() error {
+	return &endpoint.Error{
+		Status: http.StatusBadRequest, Message: "thread: conversations are not kept here: send all messages, without thread",
+		Details: map[string]any{"error_code": "thread_unsupported_request", "unsupported": []string{"thread"}},
+	}
 }
 
 // readSystem reads the system prompt.

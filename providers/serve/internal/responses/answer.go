@@ -69,7 +69,7 @@ type usage struct {
 func (r *request) begin(w *endpoint.Writer) endpoint.Answer {
 	a := &answer{Writer: w, request: r, head: response{
 		ID: r.id, Object: "response", CreatedAt: time.Now().Unix(), Status: "in_progress", Model: r.Model, Output: []any{},
-		Store: r.Store, Parallel: r.Parallel == nil || *r.Parallel,
+		Store: r.keep() != "", Parallel: r.Parallel == nil || *r.Parallel,
 		Choice: orJSON(r.Choice, `"auto"`), Tools: orJSON(r.Tools, "[]"), Metadata: orJSON(r.rest["metadata"], "{}"),
 		Temperature: r.Temperature, TopP: r.TopP,
 	}}
@@ -135,7 +135,7 @@ func (a *answer) endReasoning(raw json.RawMessage) {
 }
 
 // Finish sends the calls of the client's tools, and the end.
-func (a *answer) Finish(run *providers.Run, calls []*providers.Call) {
+func (a *answer) Finish(run *providers.Run, calls []*providers.Call) map[string]json.RawMessage {
 	for _, c := range calls {
 		a.start(a.request.callItem(c))
 		a.sendCall()
@@ -153,9 +153,31 @@ func (a *answer) Finish(run *providers.Run, calls []*providers.Call) {
 	if a.request.Stream {
 		a.sendStart()
 		a.send(&event{Type: "response." + a.head.Status, Response: &a.head})
-		return
+	} else {
+		a.JSON(&a.head)
 	}
-	a.JSON(&a.head)
+	return a.itemsToKeep()
+}
+
+// itemsToKeep returns the items of the response by their ids: clients that leave store to the API take it for true, and
+// refer to them. With store the response itself is kept, too.
+func (a *answer) itemsToKeep() map[string]json.RawMessage {
+	if store := a.request.Store; store != nil && !*store {
+		return nil
+	}
+	kept := map[string]json.RawMessage{}
+	keep := func(id string, v any) {
+		if raw, err := json.Marshal(v); err == nil { // as it was sent
+			kept[id] = raw
+		}
+	}
+	for i, item := range a.items {
+		keep(item.id, a.head.Output[i])
+	}
+	if a.request.keep() != "" {
+		keep(a.head.ID, &a.head)
+	}
+	return kept
 }
 
 // Fail ends the response with an error.

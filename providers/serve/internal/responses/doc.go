@@ -5,6 +5,7 @@
 package responses
 
 import (
+	"encoding/json"
 	"net/http"
 
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
@@ -15,8 +16,8 @@ import (
 type API struct{}
 
 // Read implements endpoint.API.
-func (API) Read(body []byte) (*endpoint.Request, error) {
-	r, err := readRequest(body)
+func (API) Read(body []byte, kept func(string) json.RawMessage) (*endpoint.Request, error) {
+	r, err := readRequest(body, kept)
 	if err != nil {
 		return nil, err
 	}

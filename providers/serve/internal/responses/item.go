@@ -12,7 +12,8 @@ import (
 
 // An item is an item of the input. Which members are used depends on its type.
 type item struct {
-	Type    string          `json:"type"` // "" means message
+	Type    string          `json:"type"` // "" means message, or without a role item_reference
+	ID      string          `json:"id"`   // of an item_reference
 	Role    string          `json:"role"`
 	Content json.RawMessage `json:"content"`
 
@@ -34,8 +35,11 @@ func (r *request) add(raw []byte) error {
 	if err := json.Unmarshal(raw, &i); err != nil {
 		return fmt.Errorf("expected an item: %w", err)
 	}
+	if i.Type == "" && i.Role != "" {
+		i.Type = "message"
+	}
 	switch i.Type {
-	case "message", "":
+	case "message":
 		return r.addMessage(&i, raw)
 	case "function_call":
 		return r.addCall(&i, raw, providers.Arguments(i.Arguments))
@@ -56,8 +60,12 @@ func (r *request) add(raw []byte) error {
 		}
 		r.sign(raw, i.Encrypted != "")
 		return nil
-	case "item_reference":
-		return fmt.Errorf("type: an item_reference names what is not kept here: send the item, or previous_response_id")
+	case "item_reference", "":
+		kept := r.kept(i.ID)
+		if rawjson.TextAt(kept, "type") == "" { // of a whole response, too
+			return fmt.Errorf("id: no item %.100q is kept: one is kept for at most an hour, and not with store false; send the item itself", i.ID)
+		}
+		return r.add(kept)
 	}
 	return nil // of the vendor's own tools, which ran elsewhere
 }

@@ -20,12 +20,13 @@ type request struct {
 	Tools        json.RawMessage `json:"tools"`
 	Choice       json.RawMessage `json:"tool_choice"`
 	Stream       bool            `json:"stream"`
-	Store        bool            `json:"store"`
+	Store        *bool           `json:"store"`
 	Previous     string          `json:"previous_response_id"`
 	Background   bool            `json:"background"`
 	parameters
 
-	id       string // of the response
+	id       string                          // of the response
+	kept     func(id string) json.RawMessage // returns an item of an earlier response, or nil
 	system   strings.Builder
 	messages []providers.Message
 	set      *providers.ToolSet // of the client's own tools
@@ -42,8 +43,8 @@ var known = []string{
 }
 
 // readRequest parses a body. The error names the path of what is invalid.
-func readRequest(body []byte) (*request, error) {
-	r := request{id: "resp_" + rand.Text()}
+func readRequest(body []byte, kept func(string) json.RawMessage) (*request, error) {
+	r := request{id: "resp_" + rand.Text(), kept: kept}
 	var err error
 	if err = endpoint.Decode(body, &r); err != nil {
 		return nil, err
@@ -74,7 +75,7 @@ func readRequest(body []byte) (*request, error) {
 
 // keep returns the id under which the conversation is kept; "" if the client does not ask for that.
 func (r *request) keep() string {
-	if r.Store {
+	if r.Store != nil && *r.Store {
 		return r.id
 	}
 	return ""
