@@ -45,7 +45,8 @@ type Server struct {
 	closed bool
 }
 
-// New returns a Server of source, which must stay open until the Server is closed.
+// New returns a Server of source, which must stay open until the Server is closed. It may be nil if every client
+// is a Stream with a Source of its own.
 func New(source bridge.Source, opts Options) *Server {
 	s := &Server{
 		source: source, slowTime: slowTime, recheckTime: recheckTime,
@@ -99,11 +100,14 @@ func (s *Server) start(f func()) bool {
 	return !s.closed
 }
 
-// open opens the source for a caller. Nothing else in this package calls the source but through
-// the session that it returns.
-func (s *Server) open(ctx context.Context, caller *bridge.Caller) (_ bridge.Session, failure *toolformat.Error) {
+// open opens a source for a caller, nil that of the Server. Nothing else in this package calls a source but
+// through the session that it returns.
+func (s *Server) open(ctx context.Context, source bridge.Source, caller *bridge.Caller) (_ bridge.Session, failure *toolformat.Error) {
 	defer s.recovered("Open", func(e *toolformat.Error) { failure = e })
-	session, err := s.source.Open(ctx, caller)
+	if source == nil {
+		source = s.source
+	}
+	session, err := source.Open(ctx, caller)
 	if refused := (*toolformat.Error)(nil); errors.As(err, &refused) {
 		return nil, refused
 	}

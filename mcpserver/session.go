@@ -290,7 +290,7 @@ func (s *session) initialize(ctx context.Context, m *wire.Message) bridge.Reply 
 	}
 	caller.ID, caller.Notify, caller.Ask = s.id, s.back.Notify, s.back.Ask
 	caller.Info, caller.Capabilities = bytes.Clone(info), bytes.Clone(capabilities)
-	source, failure := s.server.open(ctx, &caller)
+	source, failure := s.server.open(ctx, s.views.source, &caller)
 	if failure != nil {
 		return bridge.Failed(failure)
 	}

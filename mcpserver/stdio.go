@@ -16,6 +16,8 @@ type Stream struct {
 	In  io.Reader
 	Out io.Writer
 
+	Source bridge.Source // that the client sees; nil means that of the Server
+
 	Principal bridge.Principal // of the client
 	Profile   string           // that the client asks for; "" means none
 
@@ -33,6 +35,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 // does not return is left behind when ctx ends.
 func (s *Server) ServeStream(ctx context.Context, client *Stream) error {
 	d := s.newDuplex(identity{principal: client.Principal, profile: client.Profile, carrier: "stdio"})
+	d.views.source = client.Source
 	for _, id := range client.Repeated {
 		if d.repeated == nil {
 			d.repeated = map[string]bool{}

@@ -21,6 +21,7 @@ import (
 type viewPool struct {
 	server *Server
 	ctx    context.Context // of the connection, or of the Server
+	source bridge.Source   // of this connection alone, also for its legacy session; nil means that of the Server
 
 	mu     sync.Mutex // guards the fields below, and those of the views that say so
 	views  map[viewKey][]*view
@@ -162,7 +163,7 @@ func (p *viewPool) open(v *view) {
 	caller.Ask = func(context.Context, string, []byte) ([]byte, *toolformat.Error) {
 		return nil, unavailable("a client of revision %s can be asked only during one of its requests", wire.ModernRevision)
 	}
-	source, failure := p.server.open(p.ctx, &caller)
+	source, failure := p.server.open(p.ctx, p.source, &caller)
 	p.mu.Lock()
 	if failure == nil && p.closed {
 		failure = shuttingDown(nil)

@@ -1,6 +1,7 @@
 package swap
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime/debug"
@@ -17,7 +18,7 @@ import (
 type session struct {
 	source   *Source
 	caller   *bridge.Caller
-	memory   bridge.Memory // of the caller, in all generations
+	memory   bridge.Memory // of a caller without one, in all generations
 	current  atomic.Pointer[generation]
 	listed   [bridge.ListKinds]atomic.Pointer[bridge.List] // the latest that the caller has seen; of no kind after an error
 	notifier notifier
@@ -41,7 +42,7 @@ func (s *session) newGeneration(in *inner) *generation {
 // open opens a generation.
 func (s *session) open(ctx context.Context, g *generation) error {
 	below := *s.caller
-	below.Memory = &s.memory
+	below.Memory = cmp.Or(s.caller.Memory, &s.memory)
 	below.Notify = func(method string, params []byte) { s.notify(g, method, params) }
 	opened, err := g.inner.Open(ctx, &below)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/logbook"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
+	"github.com/mcpbridge/mcpbridge/mcpserver"
 )
 
 const (
@@ -63,9 +65,7 @@ func runDaemon(ctx context.Context, args []string, std streams) error {
 	w := &windows{
 		ctx: ctx, flags: f, config: place.Config, pool: pool, log: log,
 		replacement: &replacement{own: thisBinary(), place: place, kept: kept, end: end},
-		shared:      map[string]*shared{},
 	}
-	defer w.close()
 	defer keepMemoryLow()()
 	version, _ := build()
 	counts := observe.NewCounts(pool.Calls())
@@ -78,8 +78,11 @@ func runDaemon(ctx context.Context, args []string, std streams) error {
 	server := &daemon.Server{Version: version, Config: place.Config, Window: w.open, Command: commands.run}
 	var own *logging
 	server.Log, own = newLog(cfg.Log, "info", log)
+	w.front = mcpserver.New(nil, streamOptions(cfg, pool, slog.New(f.book.Handler(server.Log.Handler()))))
+	defer w.close()
 	w.adopt = func(cfg *config.Config) {
 		own.set(cfg.Log)
+		w.front.Update(streamOptions(cfg, pool, nil))
 		server.Set(daemon.Settings{MessageBytes: cmp.Or(cfg.Limits.MessageBytes, 64<<20), IdleExit: idleExit(cfg)})
 	}
 	w.adopt(cfg)

@@ -40,9 +40,9 @@ type live struct {
 
 	history pageHistory // of chat
 
-	forget  func()               // has what the config refers to looked up again by load
-	applied func(*config.Config) // is called after reload; may be nil
-	watcher *watch.Watcher       // of follow; nil while nothing is watched
+	forget   func()               // has what the config refers to looked up again by load
+	applying func(*config.Config) // is called before a config takes the place of another; may be nil
+	watcher  *watch.Watcher       // of follow; nil while nothing is watched
 
 	mu sync.Mutex // held by reload
 }
@@ -122,20 +122,19 @@ func (l *live) reload() error {
 		}
 	}
 	l.logging.set(cfg.Log)
-	if err := l.Live.Reload(cfg); err != nil {
+	if err := l.Live.Reload(cfg, l.applying); err != nil {
 		l.logging.set(before.Log)
 		return err
 	}
 	l.watch(cfg.Files())
-	l.front.Update(l.serverOptions(cfg))
+	if l.front != nil {
+		l.front.Update(l.serverOptions(cfg))
+	}
 	if listens {
 		l.setBase(cfg)
 		err = l.serveModels()
 	}
 	l.log.Info("the config has been loaded again", "config", cfg.Path)
-	if l.applied != nil {
-		l.applied(cfg)
-	}
 	return err
 }
 

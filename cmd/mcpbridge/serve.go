@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -14,7 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/logbook"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
@@ -138,29 +138,27 @@ func (l *live) setBase(cfg *config.Config) {
 
 // serverOptions returns the options of a config for a server of any carrier.
 func (l *live) serverOptions(cfg *config.Config) mcpserver.Options {
-	limits := cfg.Limits
 	models := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*l.model.Load()).ServeHTTP(w, r) })
-	var lend func(*bridge.Caller) mcpserver.Lender
-	if cfg.Lending.Enabled {
-		lend = l.opts.Pool.Lending().Join
-	}
-	return mcpserver.Options{
-		Lend: lend,
+	o := streamOptions(cfg, l.opts.Pool, l.log)
+	o.HiddenHeaders, o.TicketValues, o.Access = cfg.HiddenHeaders(), cfg.TicketValues(), l.entry.access(cfg)
+	o.Protected = map[string]http.Handler{"/v1/": models, "/v1/p/{profile}/": models, "/chat": l.chat, "/chat/p/{profile}": l.chat, webconsole.Path: l.console.handler()}
+	o.Public, o.Page, o.Refuse, o.Ready = publicFiles(), webconsole.Page(), serve.Refuse, http.HandlerFunc(l.serveReady)
+	return o
+}
 
-		HiddenHeaders: cfg.HiddenHeaders(), TicketValues: cfg.TicketValues(),
-		Access:       l.entry.access(cfg),
+// streamOptions returns the options that streams of clients have, too.
+func streamOptions(cfg *config.Config, pool *stack.Pool, log *slog.Logger) mcpserver.Options {
+	limits := cfg.Limits
+	o := mcpserver.Options{
 		MessageBytes: limits.MessageBytes, BatchMessages: limits.BatchMessages, CallsPerSession: limits.CallsPerSession, QueueBytes: limits.QueueBytes,
 		Sessions: limits.Sessions, SessionIdle: limits.SessionIdle, ResumeBytes: limits.ResumeBytes,
-		Log: l.log,
-
 		PassTokens: slices.ContainsFunc(cfg.Servers, func(s config.Server) bool { return s.Forward }),
-
-		Protected: map[string]http.Handler{"/v1/": models, "/v1/p/{profile}/": models, "/chat": l.chat, "/chat/p/{profile}": l.chat, webconsole.Path: l.console.handler()},
-		Public:    publicFiles(),
-		Page:      webconsole.Page(),
-		Refuse:    serve.Refuse,
-		Ready:     http.HandlerFunc(l.serveReady),
+		Log:        log,
 	}
+	if cfg.Lending.Enabled {
+		o.Lend = pool.Lending().Join
+	}
+	return o
 }
 
 // publicFiles returns what pages are made of.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -24,16 +25,7 @@ func newDaemonStage(t *testing.T) (s *stage, window []string) {
 	t.Helper()
 	s = newStage(t, build())
 	config := filepath.Join(s.dir, "windows.json")
-	text, err := json.Marshal(object{
-		"mcpServers": object{"soak": object{"command": os.Args[0], "env": object{childMode: "polite", mark: s.id}, "backoff": object{"min": "20ms", "max": "50ms"}}},
-		"daemon":     object{"idleExit": "1s"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(config, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	s.writeWindows(t, config, true, object{})
 	for _, name := range []string{"XDG_RUNTIME_DIR", "XDG_CACHE_HOME"} {
 		folder := filepath.Join(s.dir, strings.ToLower(name[4:7]))
 		if err := os.Mkdir(folder, 0o700); err != nil {
@@ -42,6 +34,26 @@ func newDaemonStage(t *testing.T) (s *stage, window []string) {
 		t.Setenv(name, folder)
 	}
 	return s, []string{s.program, "stdio", "--config", config}
+}
+
+// writeWindows writes the config of windows, whose server gets some more variables. Calls of one that is trusted
+// are repeated when they are lost.
+func (s *stage) writeWindows(t *testing.T, config string, trust bool, env object) {
+	t.Helper()
+	env[childMode], env[mark] = "polite", s.id
+	text, err := json.Marshal(object{
+		"mcpServers": object{"soak": object{"command": os.Args[0], "trust": trust, "env": env, "backoff": object{"min": "20ms", "max": "50ms"}}},
+		"daemon":     object{"idleExit": "1s"},
+	})
+	if err == nil {
+		err = os.WriteFile(config+".new", text, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(config+".new", config)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // running returns the processes of a stage whose command line has some text.
@@ -175,6 +187,60 @@ func TestOneDaemon(t *testing.T) {
 			t.Fatalf("servers %v", servers)
 		}
 	}
+	s.mustBeEmpty(t)
+}
+
+// TestWindowsPart holds that windows have servers of their own as soon as the config refers to what tells them
+// apart, and share one again when it no longer does, and that no call of theirs fails meanwhile.
+func TestWindowsPart(t *testing.T) {
+	s, window := newDaemonStage(t)
+	config := window[len(window)-1]
+	s.writeWindows(t, config, false, object{})
+	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
+	defer cancel()
+	var pids [3]atomic.Int64 // of the server that answered a window last
+	over := make(chan struct{})
+	var working sync.WaitGroup
+	for i, value := range []string{"a", "b", "a"} {
+		t.Setenv("SOAK_WINDOW", value)
+		c, err := dial(ctx, "stdio", window)
+		if err != nil {
+			t.Fatal(err)
+		}
+		working.Go(func() {
+			defer c.End()
+			for {
+				select {
+				case <-over:
+					return
+				default:
+				}
+				pid, err := c.pid(ctx)
+				if err != nil {
+					t.Errorf("window %d: %v", i, err)
+					return
+				}
+				pids[i].Store(int64(pid))
+			}
+		})
+	}
+	for range long(20, 5) {
+		for _, apart := range []bool{true, false} {
+			env := object{}
+			if apart {
+				env["WINDOW"] = "${SOAK_WINDOW}"
+			}
+			s.writeWindows(t, config, false, env)
+			eventually(t, func() bool {
+				a, b, c := pids[0].Load(), pids[1].Load(), pids[2].Load()
+				return t.Failed() || a == c && a != 0 && (a != b) == apart
+			}, func() string {
+				return fmt.Sprintf("apart: %t, servers: %d %d %d", apart, pids[0].Load(), pids[1].Load(), pids[2].Load())
+			})
+		}
+	}
+	close(over)
+	working.Wait()
 	s.mustBeEmpty(t)
 }
 

@@ -46,8 +46,9 @@ func (l *Live) Stack() *Stack { return l.current.Load() }
 // Reload replaces the Stack by that of another config. Servers whose definitions are the same keep their
 // connections and processes; calls in flight end where they began, and callers are notified of the lists
 // that change. After an error nothing has changed: a file could not be used, or something that works
-// would be lost to a fault. Reload returns when the sessions use the new Stack, after 3 s at most.
-func (l *Live) Reload(cfg *config.Config) error {
+// would be lost to a fault. applying, which may be nil, is called with what no error can stop any more,
+// before it is in use. Reload returns when the sessions use the new Stack, after 3 s at most.
+func (l *Live) Reload(cfg *config.Config, applying func(*config.Config)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	old := l.Stack()
@@ -67,6 +68,9 @@ func (l *Live) Reload(cfg *config.Config) error {
 	}
 	if old.chosen.Load() != nil {
 		next.chosen.Store(old.chosen.Load())
+	}
+	if applying != nil {
+		applying(cfg)
 	}
 	l.current.Store(next)
 	l.swap.Replace(next, func() {

@@ -89,7 +89,7 @@ func (l *lives) reload(text string) error {
 	if err != nil {
 		return err
 	}
-	return l.Reload(cfg)
+	return l.Reload(cfg, nil)
 }
 
 // tools returns the servers of the tools that the client sees.

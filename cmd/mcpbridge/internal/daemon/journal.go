@@ -3,6 +3,7 @@ package daemon
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"hash/maphash"
 	"maps"
 	"slices"
@@ -54,15 +55,16 @@ func newJournal() *journal {
 }
 
 // fromClient notes a message of the client and returns the line for the daemon: the line itself, another
-// one, or nil for none. After sent the request has left.
-func (j *journal) fromClient(line []byte) (forward []byte, sent func()) {
+// one, or nil for none. After sent the requests in it have left. refused are answers to requests that have the
+// id of one which waits: whose answer the next one with that id is, nobody could tell.
+func (j *journal) fromClient(line []byte) (forward []byte, refused [][]byte, sent func()) {
 	members, isBatch, err := wire.SplitBatch(line, maxBatch)
 	if !isBatch {
 		members = [][]byte{line}
 	}
 	nothing := func() {}
 	if err != nil { // the daemon says what is wrong
-		return line, nothing
+		return line, nil, nothing
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -72,6 +74,10 @@ func (j *journal) fromClient(line []byte) (forward []byte, sent func()) {
 		m, err := wire.Split(member)
 		switch {
 		case err != nil:
+		case m.Kind() == wire.Request && j.pending[string(m.ID)] != nil:
+			refused = append(refused, wire.AppendError(nil, m.ID, wire.InvalidParams, fmt.Sprintf("a request with id %.40s is pending already", m.ID), []byte(`{"code":"invalid"}`)))
+			rewritten = true
+			continue
 		case m.Kind() == wire.Request:
 			requests = append(requests, j.request(&m, member))
 		case m.Kind() == wire.Notification:
@@ -90,13 +96,13 @@ func (j *journal) fromClient(line []byte) (forward []byte, sent func()) {
 	switch {
 	case !rewritten:
 	case len(forwarded) == 0:
-		return nil, nothing
+		return nil, refused, nothing
 	case isBatch:
 		line = slices.Concat([]byte("["), bytes.Join(forwarded, []byte(",")), []byte("]"))
 	default:
 		line = forwarded[0]
 	}
-	return line, func() {
+	return line, refused, func() {
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		for _, r := range requests {

@@ -48,8 +48,9 @@ func (p *player) play(line string) {
 		p.got = p.fail("gone")
 	case strings.HasPrefix(line, "> "):
 		p.done()
-		forward, sent := p.fromClient([]byte(in[2:]))
+		forward, refused, sent := p.fromClient([]byte(in[2:]))
 		sent()
+		p.got = refused
 		if string(forward) != want {
 			p.Errorf("%s\n gave the daemon %s", line, forward)
 		}
@@ -85,7 +86,7 @@ func FuzzJournal(f *testing.F) {
 	f.Fuzz(func(t *testing.T, client, daemon []byte) {
 		j := newJournal()
 		for range 2 {
-			_, sent := j.fromClient([]byte(string(client)))
+			_, _, sent := j.fromClient([]byte(string(client)))
 			j.fromDaemon([]byte(string(daemon)))
 			sent()
 			j.repeated()

@@ -114,7 +114,8 @@ func (s *Shim) readClient(in io.Reader, limit int) {
 func (s *Shim) send(line []byte) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	line, sent := s.journal.fromClient(line)
+	line, refused, sent := s.journal.fromClient(line)
+	s.tell(refused)
 	if line == nil {
 		return
 	}
