@@ -171,15 +171,20 @@ func (t *tab) Notify(method string, params *wire.Params) {
 
 // Leave implements mcpserver.Lender.
 func (t *tab) Leave() {
+	t.withdraw()
+	t.group.release()
+}
+
+// withdraw takes back what the client lends, for good.
+func (t *tab) withdraw() {
 	g := t.group
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	t.left = true
 	if i := slices.Index(g.tabs, t); i >= 0 {
 		g.tabs = slices.Delete(slices.Clone(g.tabs), i, i+1)
 		g.update()
 	}
-	g.mu.Unlock()
-	g.release()
 }
 
 // call has the client carry out a call.
@@ -197,6 +202,7 @@ func (t *tab) call(ctx context.Context, tool *lentTool, arguments json.RawMessag
 		return tool.result(result), nil
 	}
 	if errors.Is(failure.Cause, net.ErrClosed) && ctx.Err() == nil {
+		t.withdraw() // Leave may come later; who knows that the client has gone must not see its tools any more
 		return nil, toolformat.Errorf(toolformat.Unavailable, "tool %s: the client that carried it out has gone: it is unknown whether the call ran", tool.name)
 	}
 	return nil, failure
