@@ -108,10 +108,7 @@ func pageHandler(script string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /page.html", func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, "testdata/page.html") })
 	mux.HandleFunc("GET /module.html", func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, "testdata/module.html") })
-	mux.HandleFunc("GET /module.mjs", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/javascript")
-		http.ServeFile(w, r, "testdata/module.mjs")
-	})
+	mux.HandleFunc("GET /module.mjs", scriptFile("testdata/module.mjs"))
 	mux.HandleFunc("GET /page.js", func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, script) })
 	return mux
 }

@@ -1,15 +1,22 @@
-package web_test
+package browsertest
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"io"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
@@ -18,32 +25,101 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// TestCarrier runs the contract of a Source through the module, as a carrier.
+// TestCarrier runs the contract of a Source through the module, as a carrier: in Node, and in pages.
 func TestCarrier(t *testing.T) {
 	for _, era := range []string{"modern", "legacy"} {
-		t.Run(era, func(t *testing.T) {
-			contract := sourcetest.Contract{Decoded: true, Floats: true, Legacy: era == "legacy"}
-			contract.Run(t, func(t *testing.T) bridge.Source {
-				return &relay{t, newHost(t, sourcetest.NewFake(), mcpserver.Options{}).URL, era}
-			})
+		contract := sourcetest.Contract{Decoded: true, Floats: true, Legacy: era == "legacy"}
+		t.Run("node/"+era, func(t *testing.T) {
+			contract.Run(t, func(t *testing.T) bridge.Source { return newRelay(t, era, inNode) })
+		})
+		t.Run("page/"+era, func(t *testing.T) {
+			browser := startBrowser(t)
+			contract.Run(t, func(t *testing.T) bridge.Source { return newRelay(t, era, browser.inPage) })
 		})
 	}
 }
 
-// relay is a source whose sessions are the module in Node.
+// relay is a source whose sessions are the module in Node or in a page.
 type relay struct {
-	t        *testing.T
-	url, era string
+	t     *testing.T
+	url   string // of a server with the bridge, the page and the control of sessions
+	era   string
+	start starter
+	conns chan *websocket.Conn // with sessions that have started
+	one   sync.Mutex           // one session starts at a time
 }
 
-// relaySession is a process of Node.
+// starter runs testdata/relay.mjs, and returns what waits for its end once its control is closed.
+type starter func(t *testing.T, url, era, control string) (wait func(), err error)
+
+func newRelay(t *testing.T, era string, start starter) *relay {
+	r := &relay{t: t, era: era, start: start, conns: make(chan *websocket.Conn)}
+	s := mcpserver.New(sourcetest.NewFake(), mcpserver.Options{})
+	mux := http.NewServeMux()
+	mux.Handle("/", s.Handler())
+	mux.HandleFunc("/mcpbridge.mjs", scriptFile("../web/mcpbridge.js"))
+	mux.HandleFunc("/relay.mjs", scriptFile("testdata/relay.mjs"))
+	mux.HandleFunc("/relay.html", func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, "testdata/relay.html") })
+	mux.HandleFunc("/control", func(w http.ResponseWriter, req *http.Request) {
+		conn, err := (&websocket.Upgrader{}).Upgrade(w, req, nil)
+		if err != nil {
+			t.Errorf("control: %v", err)
+			return
+		}
+		r.conns <- conn
+	})
+	h := httptest.NewServer(mux)
+	t.Cleanup(func() {
+		s.Close()
+		h.Close()
+	})
+	r.url = h.URL
+	return r
+}
+
+// scriptFile serves a module of JavaScript.
+func scriptFile(file string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/javascript")
+		http.ServeFile(w, r, file)
+	}
+}
+
+func inNode(t *testing.T, url, era, control string) (func(), error) {
+	path, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("Node is not installed")
+	}
+	dir := t.TempDir()
+	for from, to := range map[string]string{"../web/mcpbridge.js": "mcpbridge.mjs", "testdata/relay.mjs": "relay.mjs"} {
+		text, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, to), text, 0o600)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	cmd := exec.Command(path, "--experimental-websocket", "--no-warnings", filepath.Join(dir, "relay.mjs"), url, era, control)
+	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
+	return func() { cmd.Wait() }, cmd.Start()
+}
+
+func (b browser) inPage(t *testing.T, at, era, control string) (func(), error) {
+	tab := b.newTab(t)
+	tab.visit(t, at+"/relay.html?"+url.Values{"url": {at}, "era": {era}, "control": {control}}.Encode())
+	return tab.close, nil
+}
+
+// relaySession is a running relay.mjs.
 type relaySession struct {
 	caller *bridge.Caller
-	cmd    *exec.Cmd
-	in     io.WriteCloser
-	done   chan struct{} // closed when the process has ended
+	conn   *websocket.Conn
+	wait   func()
+	done   chan struct{} // closed when the connection has ended
+	closed sync.Once
 
-	mu      sync.Mutex // guards the fields below
+	mu      sync.Mutex // guards the fields below, and writes
 	last    int
 	calls   map[int]*relayCall
 	closing bool
@@ -55,7 +131,7 @@ type relayCall struct {
 	reply chan bridge.Reply
 }
 
-// relayed is a line of the process.
+// relayed is a message of the script.
 type relayed struct {
 	ID            int
 	Changed       bool
@@ -64,36 +140,32 @@ type relayed struct {
 	Error         *struct{ Code, Message string }
 }
 
-func (r *relay) Open(_ context.Context, caller *bridge.Caller) (bridge.Session, error) {
-	s := &relaySession{caller: caller, cmd: nodeCommand(r.t, "relay.mjs", r.url, r.era), calls: map[int]*relayCall{}, done: make(chan struct{})}
-	out, err := s.cmd.StdoutPipe()
+func (r *relay) Open(ctx context.Context, caller *bridge.Caller) (bridge.Session, error) {
+	r.one.Lock()
+	defer r.one.Unlock()
+	wait, err := r.start(r.t, r.url, r.era, "ws"+strings.TrimPrefix(r.url, "http")+"/control")
 	if err != nil {
 		return nil, err
 	}
-	s.cmd.Stderr = r.t.Output()
-	if s.in, err = s.cmd.StdinPipe(); err != nil {
-		return nil, err
+	s := &relaySession{caller: caller, wait: wait, calls: map[int]*relayCall{}, done: make(chan struct{})}
+	select {
+	case s.conn = <-r.conns:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(patience):
+		return nil, errors.New("relay.mjs does not connect")
 	}
-	if err := s.cmd.Start(); err != nil {
-		return nil, err
-	}
-	go s.read(out)
+	go s.read()
 	r.t.Cleanup(func() { s.Close() })
 	return s, nil
 }
 
-func (s *relaySession) read(out io.Reader) {
+func (s *relaySession) read() {
 	defer close(s.done)
-	lines := bufio.NewReader(out)
 	for {
-		line, err := lines.ReadBytes('\n')
-		if err != nil {
-			s.cmd.Wait()
-			return
-		}
 		var m relayed
-		if err := json.Unmarshal(line, &m); err != nil {
-			panic(err)
+		if s.conn.ReadJSON(&m) != nil {
+			return
 		}
 		s.take(&m)
 	}
@@ -176,21 +248,20 @@ func (s *relaySession) Do(ctx context.Context, req *bridge.Request) bridge.Reply
 }
 
 func (s *relaySession) write(message any) {
-	line, err := json.Marshal(message)
-	if err != nil {
-		panic(err)
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.in.Write(append(line, '\n'))
+	s.conn.WriteJSON(message) // an error ends the connection
 }
 
 func (s *relaySession) Close() error {
-	s.mu.Lock()
-	s.closing = true
-	clear(s.calls) // no answer is awaited
-	s.mu.Unlock()
-	s.in.Close()
-	<-s.done
+	s.closed.Do(func() {
+		s.mu.Lock()
+		s.closing = true
+		clear(s.calls) // no answer is awaited
+		s.mu.Unlock()
+		s.conn.Close()
+		<-s.done
+		s.wait()
+	})
 	return nil
 }

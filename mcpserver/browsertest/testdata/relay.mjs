@@ -1,10 +1,11 @@
-// Hands on the requests of standard input, one a line: node relay.mjs URL ERA
-import { createInterface } from "node:readline";
+// Hands on the requests that come over a WebSocket, control, to the bridge at url, in Node and in a page:
+// node relay.mjs URL ERA CONTROL, or relay.html?url=URL&era=ERA&control=CONTROL
 import { connect } from "./mcpbridge.mjs";
 
-const [url, era] = process.argv.slice(2);
+const [url, era, control] = globalThis.process?.argv.slice(2) ?? ["url", "era", "control"].map((name) => new URLSearchParams(location.search).get(name));
 const bridge = await connect({ url, era });
-const write = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
+const socket = new WebSocket(control);
+const write = (message) => socket.send(JSON.stringify(message));
 const running = new Map();
 
 bridge.addEventListener("toolschange", () => write({ changed: true }));
@@ -25,9 +26,9 @@ async function carryOut({ id, method, params, progress }) {
   running.delete(id);
 }
 
-for await (const line of createInterface({ input: process.stdin })) {
-  const message = JSON.parse(line);
+socket.onmessage = ({ data }) => {
+  const message = JSON.parse(data);
   if (message.cancel) running.get(message.cancel)?.abort();
   else carryOut(message);
-}
-bridge.close();
+};
+socket.onclose = () => bridge.close();
