@@ -26,7 +26,7 @@ const (
 // back; with their results the hidden rounds are there again.
 func TestMessages(t *testing.T) {
 	f := newFront(t, thinks("Hm.", signedThought, says("Let me see.", call("1", "double", `{"n":4}`))), says("Now.", call("2", "draw", `{"what":"cat"}`)), says("Done."))
-	status, body := f.postTo("/v1/messages?beta=true", "", askMessages+`],"system":[{"type":"text","text":"Be kind."}],"temperature":0.5}`)
+	status, body := f.postTo("/v1/messages?beta=true", "", askMessages+`],"system":[{"type":"text","text":"x-anthropic-billing-header: cc_version=1;"},{"type":"text","text":"Be kind."}],"temperature":0.5}`)
 	if status != http.StatusOK {
 		t.Fatal(status, body)
 	}

@@ -168,6 +168,20 @@ func TestResponsesItems(t *testing.T) {
 	f.has(refused, "no item")
 }
 
+// The functions of a namespace are called there.
+func TestResponsesNamespace(t *testing.T) {
+	f := newFront(t, says("", call("1", "crew__hire", `{"who":"ann"}`)), says("Hired."))
+	ask := `{"model":"here/m","tools":[{"type":"namespace","name":"crew","description":"People.","tools":[{"type":"function","name":"hire","parameters":{"type":"object","properties":{"who":{"type":"string"}}}},{"type":"custom","name":"note"}]}],"input":[{"role":"user","content":"go"}`
+	_, body := f.postTo("/v1/responses", "", ask+"]}")
+	f.has(body, `"name":"hire","namespace":"crew","arguments":"{\"who\":\"ann\"}"`)
+	id := strings.TrimPrefix(handedTo(body, `"call_id":"`), `"call_id":"`)
+	_, body = f.postTo("/v1/responses", "", ask+`,{"type":"function_call","call_id":"`+id+`","name":"hire","namespace":"crew","arguments":"{}"},{"type":"function_call_output","call_id":"`+id+`","output":"ok"}]}`)
+	f.has(body, `"text":"Hired."`)
+	if got := said(f.requests[1].Messages); got != "go; 1 crew__hire; 1=ok" {
+		t.Error(got)
+	}
+}
+
 // Errors have the shape of the API.
 func TestResponsesRefusals(t *testing.T) {
 	for body, want := range map[string]string{
@@ -175,13 +189,15 @@ func TestResponsesRefusals(t *testing.T) {
 		`{"input":"x"}`:             `"param":"model"`,
 		`{"model":"here/m"}`:        `"param":"input"`,
 		`{"model":"x","input":"x"}`: `"code":"model_not_found"`,
-		`{"model":"here/m","input":[{"role":"robot","content":"x"}]}`:                      `input[0]: role: expected user`,
-		`{"model":"here/m","input":[{"type":"item_reference","id":"x"}]}`:                  `send the item itself`,
-		`{"model":"here/m","input":"x","background":true}`:                                 `"param":"background"`,
-		`{"model":"here/m","input":"x","conversation":"c"}`:                                `"param":"conversation"`,
-		`{"model":"here/m","input":"x","tools":[{"type":"mcp","server_url":"http://x/"}]}`: `tools[0]: the servers of the bridge`,
-		`{"model":"here/m","input":"x","tool_choice":{"type":"file_search"}}`:              `tool_choice.type`,
-		`{"model":"here/m","input":"x","text":{"format":{"type":"xml"}}}`:                  `text.format.type`,
+		`{"model":"here/m","input":[{"role":"robot","content":"x"}]}`:                                       `input[0]: role: expected user`,
+		`{"model":"here/m","input":[{"type":"item_reference","id":"x"}]}`:                                   `send the item itself`,
+		`{"model":"here/m","input":"x","background":true}`:                                                  `"param":"background"`,
+		`{"model":"here/m","input":"x","conversation":"c"}`:                                                 `"param":"conversation"`,
+		`{"model":"here/m","input":"x","tools":[{"type":"mcp","server_url":"http://x/"}]}`:                  `tools[0].type: the servers of the bridge`,
+		`{"model":"here/m","input":"x","tools":[{"type":"local_shell"}]}`:                                   `tools[0].type: expected function, custom or namespace, got \"local_shell\"`,
+		`{"model":"here/m","input":"x","tools":[{"type":"namespace","name":"a","tools":[{"type":"mcp"}]}]}`: `tools[0].tools[0].type: expected`,
+		`{"model":"here/m","input":"x","tool_choice":{"type":"file_search"}}`:                               `tool_choice.type`,
+		`{"model":"here/m","input":"x","text":{"format":{"type":"xml"}}}`:                                   `text.format.type`,
 	} {
 		f := newFront(t)
 		status, answer := f.postTo("/v1/responses", "", body)

@@ -114,12 +114,18 @@ func readSystem(system json.RawMessage) (string, error) {
 	}) {
 		return "", fmt.Errorf("system: expected a string or an array of text blocks")
 	}
-	texts := make([]string, len(blocks))
-	for i, b := range blocks {
-		texts[i] = *b.Text
+	var texts []string
+	for _, b := range blocks {
+		if !strings.HasPrefix(*b.Text, billing) {
+			texts = append(texts, *b.Text)
+		}
 	}
 	return strings.Join(texts, "\n\n"), nil
 }
+
+// billing begins the block of a system prompt in which Claude Code tells Anthropic's API whose request it is. It is for
+// no model, and as it differs from request to request, no provider could cache what follows it.
+const billing = "x-anthropic-billing-header:"
 
 // readChoice reads tool_choice.
 func (r *request) readChoice() error {

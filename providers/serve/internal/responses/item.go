@@ -19,6 +19,7 @@ type item struct {
 
 	CallID    string          `json:"call_id"`
 	Name      string          `json:"name"`
+	Namespace string          `json:"namespace"` // of a tool; may be ""
 	Arguments string          `json:"arguments"`
 	Input     string          `json:"input"` // of a custom tool's call
 	Output    json.RawMessage `json:"output"`
@@ -102,7 +103,7 @@ func (r *request) addCall(i *item, raw []byte, arguments json.RawMessage) error 
 	if i.CallID == "" || i.Name == "" {
 		return fmt.Errorf("%s: expected a call_id and a name", i.Type)
 	}
-	r.addPart(providers.Part{Type: providers.PartCall, Call: &providers.Call{ID: i.CallID, Name: i.Name, Arguments: arguments}})
+	r.addPart(providers.Part{Type: providers.PartCall, Call: &providers.Call{ID: i.CallID, Name: inNamespace(i.Namespace, i.Name), Arguments: arguments}})
 	r.sign(raw, false)
 	return nil
 }

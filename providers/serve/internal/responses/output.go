@@ -11,12 +11,14 @@ import (
 
 // An outItem is an item of the output. Which fields are used depends on its kind.
 type outItem struct {
-	kind   string
-	id     string
-	text   strings.Builder // of a message, and of reasoning
-	call   *providers.Call
-	input  string          // of a custom tool's call
-	signed json.RawMessage // reasoning as its provider sent it
+	kind      string
+	id        string
+	text      strings.Builder // of a message, and of reasoning
+	call      *providers.Call
+	namespace string          // of the tool that is called; may be ""
+	name      string          // of the tool, in its namespace
+	input     string          // of a custom tool's call
+	signed    json.RawMessage // reasoning as its provider sent it
 }
 
 // The kinds of items that are written.
@@ -99,8 +101,9 @@ func (i *outItem) json(begins bool) any {
 			Status string `json:"status"`
 			CallID string `json:"call_id"`
 			Name   string `json:"name"`
+			Space  string `json:"namespace,omitempty"`
 			Input  string `json:"input"`
-		}{i.id, i.kind, status, i.call.ID, i.call.Name, input}
+		}{i.id, i.kind, status, i.call.ID, i.name, i.namespace, input}
 	}
 	arguments := string(i.call.Arguments)
 	if begins {
@@ -112,19 +115,25 @@ func (i *outItem) json(begins bool) any {
 		Status    string `json:"status"`
 		CallID    string `json:"call_id"`
 		Name      string `json:"name"`
+		Namespace string `json:"namespace,omitempty"`
 		Arguments string `json:"arguments"`
-	}{i.id, i.kind, status, i.call.ID, i.call.Name, arguments}
+	}{i.id, i.kind, status, i.call.ID, i.name, i.namespace, arguments}
 }
 
 // callItem returns the item for a call of the client's own tool.
 func (r *request) callItem(c *providers.Call) *outItem {
-	if !r.texts[c.Name] {
-		i := newItem(function)
-		i.call = c
+	kind := function
+	if r.texts[c.Name] {
+		kind = custom
+	}
+	i := newItem(kind)
+	i.call, i.name = c, c.Name
+	if in, ok := r.namespaces[c.Name]; ok {
+		i.namespace, i.name = in[0], in[1]
+	}
+	if kind == function {
 		return i
 	}
-	i := newItem(custom)
-	i.call = c
 	input, isText := wire.Text(wire.Lookup(c.Object(), "input"))
 	if !isText { // the model has not kept to the schema
 		input = string(c.Arguments)

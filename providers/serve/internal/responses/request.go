@@ -25,15 +25,16 @@ type request struct {
 	Background   bool            `json:"background"`
 	parameters
 
-	id       string                          // of the response
-	kept     func(id string) json.RawMessage // returns an item of an earlier response, or nil
-	system   strings.Builder
-	messages []providers.Message
-	set      *providers.ToolSet // of the client's own tools
-	texts    map[string]bool    // those of its tools that take a text (custom tools)
-	choice   providers.Choice
-	only     []string                   // the tools that may be called; nil means all
-	rest     map[string]json.RawMessage // the members that are not known
+	id         string                          // of the response
+	kept       func(id string) json.RawMessage // returns an item of an earlier response, or nil
+	system     strings.Builder
+	messages   []providers.Message
+	set        *providers.ToolSet   // of the client's own tools
+	texts      map[string]bool      // those of its tools that take a text (custom tools)
+	namespaces map[string][2]string // the namespaces of its functions, and their names there
+	choice     providers.Choice
+	only       []string                   // the tools that may be called; nil means all
+	rest       map[string]json.RawMessage // the members that are not known
 }
 
 // known are the members of a request that are read.
@@ -118,7 +119,7 @@ func (r *request) readChoice() error {
 	}
 	switch kind := rawjson.TextAt(r.Choice, "type"); kind {
 	case "function", "custom":
-		name := rawjson.TextAt(r.Choice, "name")
+		name := inNamespace(rawjson.TextAt(r.Choice, "namespace"), rawjson.TextAt(r.Choice, "name"))
 		if name == "" {
 			return fmt.Errorf("tool_choice.name: expected the name of a tool")
 		}

@@ -48,7 +48,7 @@ func (a *answer) send(e *event) {
 		v["logprobs"] = []string{}
 	}
 	if a.open.kind == function && e.Delta == "" {
-		v["name"] = a.open.call.Name
+		v["name"] = a.open.name
 	}
 	a.Send(e.Type, v)
 }

@@ -3,6 +3,7 @@ package responses
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
@@ -10,9 +11,11 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// readTools reads the client's own tools: functions, and custom tools, which take a text and become
-// functions with one argument. Tools that the vendor hosts are left out: clients such as Codex send
-// them with every request, and no model calls a tool that it does not see.
+// hosted are the tools that the vendor runs and that clients such as Codex offer with every request. They are left
+// out: no model calls a tool that it does not see.
+var hosted = []string{"web_search", "web_search_preview", "image_generation", "tool_search"}
+
+// readTools reads the client's own tools.
 func (r *request) readTools() error {
 	if rawjson.IsNull(r.Tools) {
 		return nil
@@ -20,30 +23,71 @@ func (r *request) readTools() error {
 	if r.Tools[0] != '[' {
 		return fmt.Errorf("tools: expected an array")
 	}
-	r.texts = map[string]bool{}
+	r.texts, r.namespaces = map[string]bool{}, map[string][2]string{}
 	var functions [][]byte
 	at := 0
 	for tool := range wire.Elements(r.Tools) {
-		switch kind := rawjson.TextAt(tool, "type"); kind {
-		case "function":
-			functions = append(functions, tool)
-		case "custom":
-			name := rawjson.TextAt(tool, "name")
-			if name == "" {
-				return fmt.Errorf("tools[%d].name: expected the name of a tool", at)
-			}
-			r.texts[name] = true
-			functions = append(functions, asFunction(tool))
-		case "":
-			return fmt.Errorf("tools[%d].type: expected function or custom", at)
-		case "mcp":
-			return fmt.Errorf("tools[%d]: the servers of the bridge are in its config; no other is opened for a request", at)
+		more, err := r.readTool(tool)
+		if err != nil {
+			return fmt.Errorf("tools[%d].%w", at, err)
 		}
+		functions = append(functions, more...)
 		at++
 	}
 	var err error
 	r.set, err = endpoint.ReadTools(rawjson.Array(functions), toolformat.FormatOpenAIResponses)
 	return err
+}
+
+// readTool returns the functions for a tool: custom tools take a text and become functions with one argument, and
+// the names of those in a namespace begin with its name.
+func (r *request) readTool(tool []byte) ([][]byte, error) {
+	kind, name := rawjson.TextAt(tool, "type"), rawjson.TextAt(tool, "name")
+	if name == "" && (kind == "custom" || kind == "namespace") {
+		return nil, fmt.Errorf("name: expected the name of a tool")
+	}
+	switch {
+	case kind == "function":
+		return [][]byte{tool}, nil
+	case kind == "custom":
+		r.texts[name] = true
+		return [][]byte{asFunction(tool)}, nil
+	case kind == "namespace":
+		return r.readNamespace(name, wire.Lookup(tool, "tools"))
+	case kind == "mcp":
+		return nil, fmt.Errorf("type: the servers of the bridge are in its config; no other is opened for a request")
+	case slices.Contains(hosted, kind):
+		return nil, nil
+	}
+	return nil, fmt.Errorf("type: expected function, custom or namespace, got %.40q", kind)
+}
+
+// readNamespace returns the functions for the tools of a namespace.
+func (r *request) readNamespace(namespace string, tools json.RawMessage) (functions [][]byte, err error) {
+	at := 0
+	for tool := range wire.Elements(tools) {
+		name := rawjson.TextAt(tool, "name")
+		if kind := rawjson.TextAt(tool, "type"); kind != "function" && kind != "custom" {
+			return nil, fmt.Errorf("tools[%d].type: expected function or custom, got %.40q", at, kind)
+		}
+		full := inNamespace(namespace, name)
+		r.namespaces[full] = [2]string{namespace, name}
+		more, err := r.readTool(wire.SetMember(tool, "name", wire.AppendString(nil, full)))
+		if err != nil {
+			return nil, fmt.Errorf("tools[%d].%w", at, err)
+		}
+		functions = append(functions, more...)
+		at++
+	}
+	return functions, nil
+}
+
+// inNamespace returns the name of the function for a tool of a namespace, which may be "".
+func inNamespace(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "__" + name
 }
 
 // asFunction returns the function for a custom tool.
