@@ -94,7 +94,12 @@ func (e *clientEditor) connect(c *clients.Client, cfg *config.Config, flags conn
 	}
 	written := false
 	for _, f := range files {
-		done := e.change(f, "connected", "unchanged", nil, func(text []byte) ([]byte, error) { return f.Connect(text, entry) })
+		done := e.change(f, "connected", "unchanged", nil, func(text []byte) ([]byte, error) {
+			for _, n := range f.Duplicates(text) {
+				e.note(n.String())
+			}
+			return f.Connect(text, entry)
+		})
 		written = written || done
 	}
 	if issued && !written { // nobody has it

@@ -95,6 +95,9 @@ func serversIn(path string, text []byte) (key string, servers edit.Node, err err
 	if other, has := root.At("servers"); !ok && has && other.Value == nil {
 		key, servers = "servers", other
 	}
+	for _, d := range root.Duplicates(key) {
+		return "", servers, usagef("%s:%d: duplicate key %s (again in line %d): remove one of them", path, d.Line, hint.Quote(d.Key), d.Later)
+	}
 	if servers.Value != nil && string(servers.Value) != "null" {
 		return "", servers, usagef("%s:%d: %s: expected an object of servers", path, servers.Line, key)
 	}

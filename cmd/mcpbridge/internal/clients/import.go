@@ -84,6 +84,7 @@ func NewImport(opts ImportOptions) (*Import, error) {
 // Add takes over the servers in the text of a client's file.
 func (i *Import) Add(f *File, text []byte) error {
 	list, err := f.Servers(text, i.opts.IsBridge)
+	i.Notes = append(i.Notes, f.Duplicates(text)...)
 	for _, s := range list {
 		i.add(s)
 	}

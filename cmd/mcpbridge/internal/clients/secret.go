@@ -210,7 +210,7 @@ func Secrets(name string, text []byte) (list []string) {
 	var walk func(name string, n edit.Node)
 	walk = func(name string, n edit.Node) {
 		before := ""
-		for _, m := range n.Members {
+		for _, m := range slices.Concat(n.Members, n.Lost) {
 			if n.Value == nil {
 				walk(m.Key, m)
 				continue

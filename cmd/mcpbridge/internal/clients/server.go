@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/edit"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 )
 
 // A Server is an MCP server in the file of a client.
@@ -89,6 +90,19 @@ func (f *File) Servers(text []byte, isBridge func(commandOrURL string) bool) ([]
 		list = append(list, s)
 	}
 	return list, nil
+}
+
+// Duplicates returns notes on what the client does not see in the text of the file, as a later member has the
+// same key: servers, and what is in them.
+func (f *File) Duplicates(text []byte) (notes []Note) {
+	root, err := edit.Read(f.format(), text)
+	if err != nil {
+		return nil
+	}
+	for _, d := range root.Duplicates(f.servers(root)...) {
+		notes = append(notes, Note{File: f, Line: d.Line, Text: fmt.Sprintf("%s has no effect: line %d has the same key again", hint.Quote(d.Key), d.Later)})
+	}
+	return notes
 }
 
 // isBridge reports whether the server is the bridge, also in WSL.

@@ -70,7 +70,7 @@ func Set(f Format, text []byte, path []string, value json.RawMessage) ([]byte, e
 		func(root any) any { return model(root, path, v) })
 }
 
-// Remove returns text without the member at path, the comments directly above it (but not those that the
+// Remove returns text without the member at path (and others with its key), the comments directly above it (but not those that the
 // text begins with) and the one behind it; without such a member, it returns text. Objects that become empty stay. (Tables of TOML that
 // only have subtables are not written, and so go with the last of them.)
 //
@@ -243,7 +243,11 @@ func remove(f Format, text []byte, path []string) ([]byte, error) {
 	if err != nil || len(rest) > 0 { // nothing is below a value that is not an object
 		return text, nil
 	}
-	return d.remove(at)
+	out, err := d.remove(at)
+	if err == nil && at.last().others {
+		return remove(f, out, path)
+	}
+	return out, err
 }
 
 // walk follows a path as far as it leads, and returns the rest. The error says which value is in the

@@ -20,7 +20,7 @@ type jsonText struct {
 	root  *node
 }
 
-// parseJSON parses JSON with comments.
+// parseJSON parses JSON with comments. Of several members with one key the last counts, as in JavaScript.
 func parseJSON(text []byte) (document, error) {
 	d := &jsonText{text: text, lines: countLines(text)}
 	if err := checkJSON(text); err != nil {
@@ -110,7 +110,7 @@ func (d *jsonText) node(v *hujson.Value) (*node, error) {
 		}
 	case *hujson.Object:
 		n.kind = object
-		lines := map[string]int{}
+		members := map[string]*item{}
 		for i := range c.Members {
 			m := &c.Members[i]
 			val, err := d.node(&m.Value)
@@ -118,10 +118,10 @@ func (d *jsonText) node(v *hujson.Value) (*node, error) {
 				return nil, err
 			}
 			it := &item{key: m.Name.Value.(hujson.Literal).String(), start: m.Name.StartOffset, end: m.Value.EndOffset, line: d.lines.line(m.Name.StartOffset), val: val}
-			if first, ok := lines[it.key]; ok {
-				return nil, duplicate(it.key, it.line, first)
+			if first := members[it.key]; first != nil {
+				first.lost, it.others = true, true
 			}
-			lines[it.key] = it.line
+			members[it.key] = it
 			n.items = append(n.items, it)
 		}
 	}
@@ -141,7 +141,13 @@ func parseValue(value json.RawMessage) (*node, error) {
 		return nil, fmt.Errorf("edit: the value: %w", err)
 	}
 	d := &jsonText{text: value, lines: countLines(value)}
-	return d.node(&v)
+	n, err := d.node(&v)
+	if err == nil {
+		for _, twice := range publish("", 1, n).Duplicates() {
+			return nil, fmt.Errorf("edit: the value: duplicate key %s", quote(twice.Key))
+		}
+	}
+	return n, err
 }
 
 func (d *jsonText) tree() *node { return d.root }

@@ -11,6 +11,7 @@ type Node struct {
 	Line    int             // of the key; of the value if it has no key
 	Value   json.RawMessage // of a scalar or an array; nil for an object
 	Members []Node          // of an object or an array, in the order of the file
+	Lost    []Node          // of an object of JSON: members whose key a later one has, which counts
 }
 
 // Read parses text. Blank text, and text that has nothing but comments, is an object without members.
@@ -29,9 +30,36 @@ func publish(key string, line int, n *node) Node {
 		out.Value = n.json()
 	}
 	for _, it := range n.items {
-		out.Members = append(out.Members, publish(it.key, it.line, it.val))
+		if member := publish(it.key, it.line, it.val); it.lost {
+			out.Lost = append(out.Lost, member)
+		} else {
+			out.Members = append(out.Members, member)
+		}
 	}
 	return out
+}
+
+// A Duplicate is a member that does not count, as a later one of its object has its key.
+type Duplicate struct {
+	Key         string
+	Line, Later int // its own, and that of the one that counts
+}
+
+// Duplicates returns the members that do not count, of those on a path and of all below it.
+func (n Node) Duplicates(path ...string) (all []Duplicate) {
+	for _, lost := range n.Lost {
+		if counts, _ := n.At(lost.Key); len(path) == 0 || path[0] == lost.Key {
+			all = append(all, Duplicate{lost.Key, lost.Line, counts.Line})
+		}
+	}
+	for _, m := range n.Members {
+		if len(path) == 0 {
+			all = append(all, m.Duplicates()...)
+		} else if path[0] == m.Key {
+			all = append(all, m.Duplicates(path[1:]...)...)
+		}
+	}
+	return all
 }
 
 // At returns the value at a path as [Set] takes it.

@@ -30,7 +30,6 @@ func TestReadMistakes(t *testing.T) {
 		f          Format
 		text, want string
 	}{
-		{JSON, "{\n\"a\": 1,\n\"a\": 2}", `line 3: duplicate key "a" (the first is in line 2)`},
 		{JSON, "[1]", "line 1: the file is a list: expected an object"},
 		{JSON, "{\n\"a\": secret}", "line 2: not JSON with comments from column 6 on"},
 		{JSON, "{\"a\": \"\xff\"}", "not UTF-8"},

@@ -38,6 +38,8 @@ type item struct {
 	val        *node
 	from       *node // what it stands in, where that is not the parent: dotted keys of TOML
 	merged     bool  // from another mapping of YAML, by "<<"
+	lost       bool  // a later item of the object has its key, and counts
+	others     bool  // there are lost items with its key
 }
 
 // trail is the way from the root to an item.
@@ -61,7 +63,7 @@ func (n *node) find(step string) *item {
 	for _, it := range n.items {
 		switch n.kind {
 		case object:
-			if it.key == step {
+			if it.key == step && !it.lost {
 				return it
 			}
 		case array:
@@ -100,8 +102,11 @@ func (n *node) json() json.RawMessage {
 	}
 	var b bytes.Buffer
 	b.WriteByte(n.brackets()[0])
-	for i, it := range n.items {
-		if i > 0 {
+	for _, it := range n.items {
+		if it.lost {
+			continue
+		}
+		if b.Len() > 1 {
 			b.WriteByte(',')
 		}
 		if n.kind == object {
