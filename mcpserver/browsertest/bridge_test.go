@@ -19,13 +19,14 @@ import (
 type running struct {
 	url             string // http://HOST:PORT
 	program, config string // paths
+	stop            func() // ends it
 
 	mu  sync.Mutex // guards log
 	log []string
 }
 
 // mustLog waits until the bridge has logged a line with all these words.
-func (b *running) mustLog(t *testing.T, words ...string) {
+func (b *running) mustLog(t testing.TB, words ...string) {
 	t.Helper()
 	poll := time.NewTicker(10 * time.Millisecond)
 	defer poll.Stop()
@@ -48,7 +49,7 @@ func (b *running) logged(words []string) bool {
 }
 
 // build returns the path of the program, which is built once for all tests.
-func build(t *testing.T) string {
+func build(t testing.TB) string {
 	t.Helper()
 	path, err := built()
 	if err != nil {
@@ -68,7 +69,7 @@ var built = sync.OnceValues(func() (string, error) {
 
 // serve runs the program in front of the counting upstream until the test ends. settings are
 // added to its config.
-func serve(t *testing.T, program string, settings object) *running {
+func serve(t testing.TB, program string, settings object) *running {
 	t.Helper()
 	config := object{
 		"listen":     "127.0.0.1:0",
@@ -106,7 +107,7 @@ func serve(t *testing.T, program string, settings object) *running {
 			}
 		}
 	}()
-	t.Cleanup(func() {
+	b.stop = sync.OnceFunc(func() {
 		cmd.Process.Signal(syscall.SIGTERM)
 		stuck := time.AfterFunc(patience, func() { cmd.Process.Kill() })
 		<-ended
@@ -118,6 +119,7 @@ func serve(t *testing.T, program string, settings object) *running {
 			t.Logf("the bridge's log:\n%s", strings.Join(b.log, "\n"))
 		}
 	})
+	t.Cleanup(b.stop)
 	select {
 	case b.url = <-listening:
 	case <-ended:

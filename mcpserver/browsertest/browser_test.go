@@ -117,7 +117,7 @@ func pageHandler(script string) http.Handler {
 type browser struct{ ctx context.Context }
 
 // startBrowser starts Chromium with some features that it does not have by default.
-func startBrowser(t *testing.T, features ...string) browser {
+func startBrowser(t testing.TB, features ...string) browser {
 	t.Helper()
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -174,7 +174,7 @@ const readPage = `(() => {
 
 // visit opens the page at an origin, where it connects to a bridge, and returns its final content.
 // A screenshot is kept with -artifacts.
-func (b browser) visit(t *testing.T, origin string, bridge *running, query url.Values) shown {
+func (b browser) visit(t testing.TB, origin string, bridge *running, query url.Values) shown {
 	t.Helper()
 	if query == nil {
 		query = url.Values{}

@@ -37,8 +37,11 @@ func TestModule(t *testing.T) {
 					browser.open(t, loopback, open, url.Values{"do": {"calls"}, "era": {era}}).read(t).mustCount(t)
 					browser.open(t, foreign, guarded, url.Values{"do": {"calls"}, "era": {era}, "token": {token}}).read(t).mustCount(t)
 				}
+				browser.open(t, foreign, guarded, url.Values{"do": {"ticket"}, "token": {token}}).read(t).mustBeDone(t)
+				browser.open(t, "http://"+stranger+":"+port, open, url.Values{"do": {"calls"}}).see(t, `!document.body.className`)
+				open.mustLog(t, "refused", "path=/mcpbridge.js ", "status=403")
 				browser.open(t, loopback, open, url.Values{"do": {"webmcp"}, "native": {"false"}}).read(t).mustBeDone(t)
-				lending(t, browser, program, loopback, open)
+				lending(t, browser, loopback, open)
 				return
 			}
 			browser.open(t, loopback, open, url.Values{"do": {"webmcp"}, "native": {"true"}}).read(t).mustBeDone(t)
@@ -47,30 +50,26 @@ func TestModule(t *testing.T) {
 }
 
 // lending has other programs call the tools of two tabs.
-func lending(t *testing.T, browser browser, program, origin string, open *running) {
+func lending(t *testing.T, browser browser, origin string, open *running) {
 	one := browser.open(t, origin, open, url.Values{"do": {"lend"}, "title": {"one"}})
 	one.read(t).mustBeDone(t)
-	call := func(args ...string) (string, error) {
-		var out, log bytes.Buffer
-		cmd := exec.Command(program, append([]string{"tools", "call", "--upstream", open.url + "/mcp"}, args...)...)
-		cmd.Stdout, cmd.Stderr = &out, &log
-		err := cmd.Run()
-		return strings.TrimSpace(out.String() + log.String()), err
-	}
-	if got, err := call("title"); got != "one" {
+	if got, err := open.call("title"); got != "one" {
 		t.Errorf("with one tab: %s, %v", got, err)
+	}
+	if got := string(startEditor(t, open).call("title", "{}")); !strings.Contains(got, `"text":"one"`) {
+		t.Errorf("over stdio: %s", got)
 	}
 	two := browser.open(t, origin, open, url.Values{"do": {"lend"}, "title": {"two"}})
 	two.read(t).mustBeDone(t)
-	if got, err := call("title"); got != "two" {
+	if got, err := open.call("title"); got != "two" {
 		t.Errorf("the tab looked at last: %s, %v", got, err)
 	}
-	if got, err := call("title", "--args", `{"tab":"9"}`); !strings.Contains(got, `"one"`) || !strings.Contains(got, `"two"`) {
+	if got, err := open.call("title", "--args", `{"tab":"9"}`); !strings.Contains(got, `"one"`) || !strings.Contains(got, `"two"`) {
 		t.Errorf("an unknown tab: %s, %v", got, err)
 	}
 	done := make(chan string, 1)
 	go func() {
-		got, err := call("stay")
+		got, err := open.call("stay")
 		if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 3 {
 			t.Errorf("the tab was closed during the call: %v", err)
 		}
@@ -83,9 +82,18 @@ func lending(t *testing.T, browser browser, program, origin string, open *runnin
 	if got := <-done; !strings.Contains(got, "it is unknown whether the call ran") {
 		t.Errorf("the tab was closed during the call: %s", got)
 	}
-	if got, err := call("title"); got != "one" {
+	if got, err := open.call("title"); got != "one" {
 		t.Errorf("after the other tab was closed: %s, %v", got, err)
 	}
+}
+
+// call calls a tool over HTTP, from the command line.
+func (b *running) call(args ...string) (string, error) {
+	var out, log bytes.Buffer
+	cmd := exec.Command(b.program, append([]string{"tools", "call", "--upstream", b.url + "/mcp"}, args...)...)
+	cmd.Stdout, cmd.Stderr = &out, &log
+	err := cmd.Run()
+	return strings.TrimSpace(out.String() + log.String()), err
 }
 
 // tab is an open page.
@@ -95,7 +103,7 @@ type tab struct {
 }
 
 // newTab opens an empty tab, which closes when the test ends.
-func (b browser) newTab(t *testing.T) tab {
+func (b browser) newTab(t testing.TB) tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx)
 	t.Cleanup(cancel)
@@ -112,7 +120,7 @@ func (b browser) newTab(t *testing.T) tab {
 }
 
 // visit loads a page in the tab.
-func (b tab) visit(t *testing.T, url string) {
+func (b tab) visit(t testing.TB, url string) {
 	t.Helper()
 	if err := chromedp.Do(b.ctx, chromedp.Navigate(url)); err != nil {
 		t.Fatal(err)
@@ -120,7 +128,7 @@ func (b tab) visit(t *testing.T, url string) {
 }
 
 // open opens the page of the module in a tab.
-func (b browser) open(t *testing.T, origin string, bridge *running, query url.Values) tab {
+func (b browser) open(t testing.TB, origin string, bridge *running, query url.Values) tab {
 	t.Helper()
 	query.Set("bridge", bridge.url)
 	tab := b.newTab(t)
@@ -129,7 +137,7 @@ func (b browser) open(t *testing.T, origin string, bridge *running, query url.Va
 }
 
 // read waits for the end of the page's script and returns what the page shows.
-func (b tab) read(t *testing.T) shown {
+func (b tab) read(t testing.TB) shown {
 	t.Helper()
 	err := chromedp.Do(b.ctx, chromedp.WaitReady(chromedp.CSS("body.done, body.refused")))
 	seen, readErr := chromedp.Run(b.ctx, chromedp.Evaluate[shown](readPage))
@@ -139,7 +147,7 @@ func (b tab) read(t *testing.T) shown {
 	return seen
 }
 
-func (s shown) mustBeDone(t *testing.T) {
+func (s shown) mustBeDone(t testing.TB) {
 	t.Helper()
 	if s.Outcome != "done" {
 		t.Errorf("the page shows %+v", s)

@@ -61,9 +61,32 @@ const todo = {
     bridge.close();
   },
 
+  // A ticket is good once.
+  async ticket(bridge) {
+    bridge.close();
+    const response = await fetch(new URL("/ws/ticket", query.get("bridge")), { method: "POST", headers: { Authorization: `Bearer ${query.get("token")}` } });
+    const { ticket } = await response.json();
+    (await connect({ url: query.get("bridge"), ticket })).close();
+    const used = await connect({ url: query.get("bridge"), ticket }).then(() => "taken", (error) => error.message);
+    check(used.startsWith("cannot connect"), used);
+  },
+
+  // Carries out calls, and tells the server of the page which; reloads now and then.
+  async work(bridge) {
+    await bridge.registerTool({
+      name: "work", description: "Gives its number back.", inputSchema: { type: "object", properties: { n: { type: "integer" } }, required: ["n"] },
+      execute: async ({ n }) => { await fetch(`/ran?n=${n}`, { method: "POST" }); return String(n); },
+    });
+    if (query.get("reload")) setTimeout(() => location.reload(), 300 + 700 * Math.random());
+  },
+
   // Lends tools as long as the tab is open.
   async lend(bridge) {
-    await bridge.registerTool({ name: "title", description: "The title of the tab.", execute: () => document.title });
+    const list = async () => { globalThis.tools = (await bridge.listTools()).map((tool) => tool.name); };
+    bridge.addEventListener("toolschange", list);
+    globalThis.bridge = bridge;
+    globalThis.titleTool = { name: "title", description: "The title of the tab.", execute: () => document.title };
+    await bridge.registerTool(titleTool);
     await bridge.registerTool({ name: "stay", description: "Does not return.", execute: () => { show("result", "running"); return new Promise(() => {}); } });
   },
 };
