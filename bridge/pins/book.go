@@ -147,6 +147,29 @@ func Accept(text []byte, name string) (after []byte, accepted, unseen []Change, 
 	return after, accepted, unseen, err
 }
 
+// AcceptShown accepts what is held back and was shown to a person, for [Store.Update]. What is no longer held
+// back as it was shown is returned as changed, and not accepted.
+func AcceptShown(text []byte, shown []Change) (after []byte, accepted, changed []Change, err error) {
+	b, err := Parse(text)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	for _, c := range shown {
+		pins := *b.kind(c.Kind)
+		if p := pins[c.Name]; p == nil || p.Held == nil || c.Held == nil || p.Held.Digest != c.Held.Digest {
+			changed = append(changed, c)
+			continue
+		}
+		accepted = append(accepted, c)
+		pins[c.Name] = &Pin{Accepted: pins[c.Name].Held}
+	}
+	if accepted == nil {
+		return text, nil, changed, nil
+	}
+	after, err = b.text()
+	return after, accepted, changed, err
+}
+
 // note takes a list into the book: the first one of a kind is accepted, of another one what is new or has
 // changed is held. It reports whether that changes the book. complete says that the list is the server's
 // current one.

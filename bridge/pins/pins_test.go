@@ -242,6 +242,37 @@ func TestAcceptShown(t *testing.T) {
 	accept(false, "", "[b]", "[a]")
 }
 
+// A definition that is not the one shown stays held back.
+func TestAcceptByDigest(t *testing.T) {
+	src, kept := &server{}, &store{}
+	src.set(bridge.Tools, tool("a", "adds"), tool("b", "begins"))
+	s := open(t, wrap(src, kept), nil)
+	list(t, s, bridge.Tools)
+	src.set(bridge.Tools, tool("a", "adds more"), tool("b", "begins anew"), tool("c", "new"))
+	list(t, s, bridge.Tools)
+	text, _ := kept.Read()
+	book, err := pins.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := append(book.Held(), pins.Change{Kind: bridge.Tools, Name: "d"})
+	src.set(bridge.Tools, tool("a", "adds more"), tool("b", "poison"), tool("c", "new"))
+	list(t, s, bridge.Tools)
+	err = kept.Update(func(text []byte) (after []byte, err error) {
+		after, accepted, changed, err := pins.AcceptShown(text, shown)
+		if names(accepted) != "[a c]" || names(changed) != "[b d]" {
+			t.Errorf("accepted %s, changed %s", names(accepted), names(changed))
+		}
+		return after, err
+	})
+	if text, _ = kept.Read(); err != nil {
+		t.Fatal(err)
+	}
+	if book, err = pins.Parse(text); err != nil || names(book.Held()) != "[b]" {
+		t.Errorf("%s are held back, %v", names(book.Held()), err)
+	}
+}
+
 func names(changes []pins.Change) string {
 	all := []string{}
 	for _, c := range changes {
