@@ -37,6 +37,10 @@ func (c *ownConsole) handler() http.Handler {
 			"pages":   c.pages,
 			"why":     c.why,
 			"logs":    c.logs,
+			"pins":    c.pins,
+			"logins":  c.logins,
+			"tool":    c.tool,
+			"models":  c.models,
 		},
 		Do: map[string]call{
 			"restart": func(r *http.Request) (any, error) {
@@ -51,6 +55,10 @@ func (c *ownConsole) handler() http.Handler {
 				}
 				return c.done("reloaded "+c.control.about.Config, c.control.reload())
 			},
+			"pins/accept":  c.acceptPins,
+			"login":        c.beginLogin,
+			"login/finish": c.finishLogin,
+			"logout":       c.logout,
 		},
 		Calls: c.live.Calls(), Recent: c.control.counts.Recent, Knows: func(r *http.Request) bool { return c.live.front.Knows(r) },
 	})
@@ -61,17 +69,25 @@ func (c *ownConsole) done(text string, err error) (any, error) { return answer{D
 // consoleState is the program as the console shows it.
 type consoleState struct {
 	processState
-	Problems []string `json:"problems"` // tools that are left out or changed
-	Profiles []string `json:"profiles"`
+	Problems []consoleProblem `json:"problems"` // tools that are left out or changed
+	Profiles []string         `json:"profiles"`
 
 	Principals []string `json:"principals"` // of tokens, without the operator
 }
 
+// consoleProblem is a tool, or another item, that is left out or changed.
+type consoleProblem struct {
+	Server  string `json:"server,omitempty"`
+	Name    string `json:"name,omitempty"` // at the server
+	Text    string `json:"text"`
+	LeftOut bool   `json:"leftOut,omitempty"`
+}
+
 func (c *ownConsole) state() consoleState {
 	current := c.live.Live.Stack()
-	st := consoleState{processState: c.control.state(), Problems: []string{}, Profiles: []string{}, Principals: principals(current.Config())}
+	st := consoleState{processState: c.control.state(), Problems: []consoleProblem{}, Profiles: []string{}, Principals: principals(current.Config())}
 	for _, p := range current.Problems() {
-		st.Problems = append(st.Problems, p.Text)
+		st.Problems = append(st.Problems, consoleProblem{p.Member, p.Key, p.Text, p.LeftOut})
 	}
 	for _, p := range current.Config().Profiles {
 		st.Profiles = append(st.Profiles, p.Name)
@@ -98,7 +114,7 @@ type consoleItem struct {
 	Definition json.RawMessage `json:"definition"`
 }
 
-// items lists the tools, prompts, resources or templates of the operator.
+// items lists the tools, prompts, resources or templates of the operator, or the one with a name.
 func (c *ownConsole) items(r *http.Request) (any, error) {
 	kind := bridge.ListKind(slices.Index([]string{"tools", "prompts", "resources", "templates"}, cmp.Or(r.FormValue("kind"), "tools")))
 	if kind >= bridge.ListKinds {
@@ -108,8 +124,11 @@ func (c *ownConsole) items(r *http.Request) (any, error) {
 	if list == nil {
 		return nil, err
 	}
-	all := []consoleItem{}
+	all, name := []consoleItem{}, r.FormValue("name")
 	for _, it := range list.Items {
+		if name != "" && name != it.Key {
+			continue
+		}
 		all = append(all, consoleItem{it.Key, it.Member, it.Own, it.Untrusted, json.RawMessage(it.Raw)})
 	}
 	return all, nil
