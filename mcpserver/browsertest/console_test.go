@@ -26,7 +26,7 @@ func TestConsole(t *testing.T) {
 
 	tab.press(t, "Servers")
 	tab.see(t, `document.querySelector(".card .tag.good")?.textContent === "ready"`)
-	tab.picture(t, "servers")
+	tab.look(t, "servers")
 	tab.press(t, "Tools")
 	tab.see(t, `document.querySelectorAll("[role=option]").length === 1`)
 	tab.do(t, `document.querySelector("[role=option]").click()`)
@@ -34,14 +34,14 @@ func TestConsole(t *testing.T) {
 	tab.do(t, `(() => { const to = document.querySelector(".field input, .field textarea"); to.value = "3"; to.dispatchEvent(new Event("input", {bubbles: true})); })()`)
 	tab.do(t, `document.querySelector(".run button.primary").click()`)
 	tab.see(t, `document.querySelector(".run .content")?.textContent.includes("3")`)
-	tab.picture(t, "tools")
+	tab.look(t, "tools")
 
 	tab.press(t, "Traffic")
 	tab.see(t, `document.querySelector(".calls [role=option] b")?.textContent === "count"`)
 	tab.do(t, `document.querySelector("[role=option]").click()`)
 	tab.see(t, `document.querySelector(".detail")?.textContent.includes("mcpbridge console")`)
 	tab.see(t, `location.search.includes("call=")`)
-	tab.picture(t, "calls")
+	tab.look(t, "calls")
 
 	// The cookie opens the console again, until it is given back; then the operator's token does.
 	if err := chromedp.Do(tab.ctx, chromedp.Navigate(bridge.url+"/?view=servers")); err != nil {
@@ -50,6 +50,7 @@ func TestConsole(t *testing.T) {
 	tab.see(t, `document.querySelector(".card .tag")`)
 	tab.do(t, `[...document.querySelectorAll("button")].find((b) => b.textContent === "Sign out").click()`)
 	tab.see(t, `document.querySelector(".entry")?.textContent.includes("You are signed out")`)
+	tab.look(t, "entry")
 	tab.do(t, `document.querySelector("#token").value = "0123456789abcdef", document.querySelector(".entry button").click()`)
 	tab.see(t, `document.querySelector(".card .tag")`)
 }
@@ -73,7 +74,7 @@ func (b browser) console(t *testing.T, bridge *running) tab {
 			}
 		}
 	}()
-	limited, stop := context.WithTimeout(ctx, patience)
+	limited, stop := context.WithTimeout(ctx, 4*patience) // for all views that a test looks at
 	t.Cleanup(stop)
 	if err := chromedp.Do(limited, chromedp.Navigate(strings.TrimSpace(string(out)))); err != nil {
 		t.Fatal(err)
@@ -100,7 +101,9 @@ func (b tab) do(t *testing.T, statement string) {
 // press chooses a view.
 func (b tab) press(t *testing.T, title string) {
 	t.Helper()
-	b.do(t, `[...document.querySelectorAll("nav button")].find((b) => b.textContent.trim().startsWith("`+title+`")).click()`)
+	button := `[...document.querySelectorAll("nav button")].find((b) => b.textContent.trim().startsWith("` + title + `"))`
+	b.see(t, button)
+	b.do(t, button+`.click()`)
 }
 
 // themed makes the page that of a person who prefers a theme.

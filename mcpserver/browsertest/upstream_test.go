@@ -13,7 +13,15 @@ import (
 const upstreamMode = "BROWSERTEST_UPSTREAM"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(upstreamMode) != "" {
+	switch os.Getenv(upstreamMode) {
+	case "":
+	case "gallery":
+		gallery(os.Stdin, os.Stdout, os.Getenv(definitionsFile))
+		return
+	case "many":
+		many(os.Stdin, os.Stdout)
+		return
+	default:
 		upstream(os.Stdin, os.Stdout)
 		return
 	}

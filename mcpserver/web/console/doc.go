@@ -13,9 +13,13 @@
 // # Files
 //
 // console.go (Options, Handlers), page.go (the files of the page and their headers), calls.go (live traffic),
-// and in files/ the page: console.html, style.css, app.js with the frame, calls.js, servers.js, tools.js, clients.js
-// and why.js with the views, api.js (all that is sent), list.js and format.js. preact.js is other people's
+// and in files/ the page: console.html, style.css, and app.js with the frame; a file for each view or its parts
+// (calls.js; servers.js, pins.js, logins.js; tools.js, definition.js, run.js; chat.js; clients.js, why.js); api.js and
+// talk.js, which speak to the bridge; schema.js and form.js, forms for a JSON Schema; content.js and markdown.js,
+// results; diff.js, list.js, tabs.js, format.js and hooks.js, which views share. preact.js is other people's
 // (preact.LICENSE.txt).
+//
+// Nothing that a server has sent becomes markup: all of it is text or attributes of preact's elements.
 //
 // # Goroutines
 //

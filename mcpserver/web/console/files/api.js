@@ -21,7 +21,7 @@ async function answered(response) {
 const query = (values) => new URLSearchParams(Object.entries(values).filter(([, v]) => v !== undefined && v !== "")).toString();
 
 export const read = async (name, values = {}) => answered(await fetch(`console/api/${name}?${query(values)}`));
-export const act = async (name, values = {}) => answered(await fetch(`console/api/${name}?${query(values)}`, { method: "POST" }));
+export const act = async (name, values = {}, body) => answered(await fetch(`console/api/${name}?${query(values)}`, { method: "POST", body: body && JSON.stringify(body) }));
 
 // enter begins a visit, with a ticket or the operator's token.
 export async function enter({ ticket, token }) {

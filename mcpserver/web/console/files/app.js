@@ -1,12 +1,13 @@
 // The frame of the console: how one gets in, the views, and the URL, which has all that is chosen.
-import { html, render, useCallback, useEffect, useState } from "./preact.js";
+import { html, render, useCallback, useEffect, useErrorBoundary, useState } from "./preact.js";
 import { enter, leave, read } from "./api.js";
 import { CallsView, useCalls } from "./calls.js";
+import { ChatView } from "./chat.js";
 import { ClientsView } from "./clients.js";
 import { failedServers, ServersView, summary } from "./servers.js";
 import { ToolsView } from "./tools.js";
 
-const views = { calls: "Traffic", servers: "Servers", tools: "Tools", clients: "Clients" };
+const views = { calls: "Traffic", servers: "Servers", tools: "Tools", chat: "Chat", clients: "Clients" };
 
 const chosen = () => Object.fromEntries(new URLSearchParams(location.search));
 
@@ -40,6 +41,14 @@ function useEvery(name, ms, failed) {
 	return [value, load];
 }
 
+// View shows one view. What fails in it, as on a result that is like no other, leaves the others usable.
+function View({ children, url, go }) {
+	const [error, reset] = useErrorBoundary();
+	useEffect(() => { if (error) reset(); }, [JSON.stringify(url)]);
+	if (!error) return children;
+	return html`<p class="note failed" role="alert">This view cannot be shown: ${error.message}. <button onClick=${() => go({ view: url.view || "calls" })}>Begin anew</button></p>`;
+}
+
 function Console({ out }) {
 	const [url, go] = useURL();
 	const [contents, setContents] = useState(false);
@@ -52,7 +61,7 @@ function Console({ out }) {
 	useEffect(() => { if (calls.state === "ended") out("You have been signed out."); }, [calls.state]);
 	const view = views[url.view] ? url.view : "calls";
 	useEffect(() => { document.title = `${views[view]} · mcpbridge`; }, [view]);
-	if (!state) return html`<main class="wait" role="status">${away || "…"}</main>`;
+	if (!state) return html`<main key="wait" class="wait"><p role="status">${away || "…"}</p></main>`;
 	const down = failedServers(state.servers);
 	const live = calls.state === "live" && !away;
 	return html`
@@ -66,12 +75,15 @@ function Console({ out }) {
 				<small title=${state.config}>${state.config ? state.config.split(/[\\/]/).pop() : state.listen}</small><small>${summary(state)}</small><small>version ${state.version}</small>
 				<button class="plain" onClick=${async () => { await leave(); out("You are signed out."); }}>Sign out</button></div>
 		</nav>
-		<main id="main" tabindex="-1" class=${view}>
+		<main key="main" id="main" tabindex="-1" class=${view}>
 			${away && html`<p class="note failed" role="alert">${away}</p>`}
-			${view === "calls" && html`<${CallsView} ...${{ calls, url, go, contents, setContents }} />`}
+			<${View} key=${view} ...${{ url, go }}>
+			${view === "calls" && html`<${CallsView} ...${{ calls, servers: state.servers, callers: callers ?? [], url, go, contents, setContents }} />`}
 			${view === "servers" && html`<${ServersView} ...${{ state, url, go, refresh }} />`}
 			${view === "tools" && html`<${ToolsView} ...${{ url, go }} />`}
+			${view === "chat" && html`<${ChatView} ...${{ url, go }} />`}
 			${view === "clients" && html`<${ClientsView} ...${{ callers: callers ?? [], state, url, go }} />`}
+			<//>
 		</main>`;
 }
 
@@ -112,7 +124,7 @@ function App() {
 			setInside(await read("state").then(() => true, () => false));
 		})();
 	}, []);
-	if (inside === null) return html`<main class="wait" role="status">…</main>`;
+	if (inside === null) return html`<main key="wait" class="wait"><p role="status">…</p></main>`;
 	if (!inside) return html`<${Entry} key=${why} why=${why} done=${() => setInside(true)} />`;
 	return html`<${Console} out=${(text) => { setWhy(text); setInside(false); }} />`;
 }

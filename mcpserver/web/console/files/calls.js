@@ -1,8 +1,11 @@
 // Live traffic: the calls of all clients, as they end.
 import { html, useEffect, useMemo, useReducer, useRef, useState } from "./preact.js";
-import { follow, request } from "./api.js";
-import { clock, Content, duration, size, Tree } from "./format.js";
+import { follow } from "./api.js";
+import { Content } from "./content.js";
+import { clock, duration, size, Tree } from "./format.js";
+import { useRead } from "./hooks.js";
 import { List } from "./list.js";
+import { Outcome, useRun } from "./run.js";
 
 const most = 10000;
 
@@ -42,7 +45,7 @@ function matches(c, { q, server, client, failed }) {
 	return !q || [c.method, c.target, c.server, c.principal, c.client, c.outcome, c.reason].some((t) => t?.toLowerCase().includes(q.toLowerCase()));
 }
 
-export function CallsView({ calls, url, go, contents, setContents }) {
+export function CallsView({ calls, servers, callers, url, go, contents, setContents }) {
 	const [paused, setPaused] = useState(null);
 	const all = paused ?? calls.all;
 	const filter = { q: url.q, server: url.server, client: url.client, failed: url.failed };
@@ -52,6 +55,7 @@ export function CallsView({ calls, url, go, contents, setContents }) {
 	const chosen = url.call ? all.find((c) => String(c.number) === url.call) : null;
 	return html`
 		<div class="bar">
+			<h1 class="unseen">Traffic</h1>
 			<input type="search" placeholder="Search calls" aria-label="Search calls" value=${url.q ?? ""} onInput=${(e) => go({ q: e.target.value })} />
 			<${Choice} label="Server" all="all servers" value=${url.server} options=${options((c) => c.server)} set=${(server) => go({ server })} />
 			<${Choice} label="Client" all="all clients" value=${url.client} options=${options(who)} set=${(client) => go({ client })} />
@@ -73,7 +77,7 @@ export function CallsView({ calls, url, go, contents, setContents }) {
 						<span class="num took"><i class="meter" style=${{ width: `${Math.max(2, 100 * Math.sqrt(call.ms / longest))}%` }}></i>${duration(call.ms)}</span>
 						<span class="num size">${size(call.in)}</span><span class="num size">${size(call.out)}</span>`} />
 			</div>
-			${chosen && html`<${Detail} key=${chosen.number} number=${chosen.number} call=${chosen.call} content=${calls.contents.get(chosen.number)} close=${() => go({ call: "" })} />`}
+			${chosen && html`<${Detail} key=${chosen.number} call=${chosen.call} server=${servers.find((s) => s.name === chosen.call.server)} caller=${callers.find((c) => c.session === chosen.call.session)} content=${calls.contents.get(chosen.number)} close=${() => go({ call: "" })} />`}
 		</div>`;
 }
 
@@ -84,41 +88,42 @@ function Choice({ label, all, value, options, set }) {
 }
 
 // Detail is one call: who, what, how long, and what was said.
-function Detail({ call, content, close }) {
-	const [again, setAgain] = useState(null);
-	const replay = async () => {
-		const begun = performance.now();
-		setAgain({ running: true });
-		try {
-			const result = await request(call.method, { name: call.target, arguments: content.arguments ?? {} }, { name: call.target });
-			setAgain({ result, ms: performance.now() - begun });
-		} catch (e) {
-			setAgain({ error: e.message, ms: performance.now() - begun });
-		}
-	};
-	const waited = call.asked_ms ?? 0;
+function Detail({ call, content, server, caller, close }) {
+	const { state, run, cancel } = useRun();
+	const item = useRead("items", { kind: "tools", name: call.target ?? "" }).value?.[0];
+	const again = () => run(call.method, { name: call.target, arguments: content.arguments ?? {} }, call.target);
 	return html`<aside class="detail" aria-label="The call">
 		<header><h2>${call.target || call.method}</h2><button class="plain" onClick=${close} aria-label="Close">✕</button></header>
 		<p><span class=${bad(call.outcome) ? "tag bad" : "tag good"}>${call.outcome.replaceAll("_", " ")}</span> ${call.reason ?? ""}</p>
-		<div class="timeline" role="img" aria-label=${`${duration(call.ms)}, of which ${duration(waited)} waiting for an answer of the client`}>
-			<i style=${{ width: `${100 - (100 * waited) / Math.max(call.ms, 0.001)}%` }}></i><i class="asked" style=${{ width: `${(100 * waited) / Math.max(call.ms, 0.001)}%` }}></i>
-		</div>
-		<p class="muted">${duration(call.ms)}${waited > 0 ? `, of which ${duration(waited)} for an answer of the client` : ""}, begun ${new Date(call.time).toLocaleString()}</p>
+		<${Way} ...${{ call, server, caller, own: call.method === "tools/call" && (item?.own || item?.name) }} />
 		<dl>
-			<dt>Client</dt><dd>${[call.client, call.version].filter(Boolean).join(" ") || "unnamed"} (session ${call.session})</dd>
+			<dt>Begun</dt><dd>${new Date(call.time).toLocaleString()}</dd>
 			${call.principal && html`<dt>Principal</dt><dd>${call.principal}</dd>`}
 			${call.profile && html`<dt>Profile</dt><dd>${call.profile}</dd>`}
-			${call.model && html`<dt>Model</dt><dd>${call.model}</dd>`}
-			<dt>Method</dt><dd>${call.method}</dd>
-			<dt>Server</dt><dd>${call.server ?? "none"}</dd>
+			<dt>Session</dt><dd>${call.session}</dd>
 			<dt>Bytes</dt><dd>${size(call.in)} in, ${size(call.out)} out</dd>
 		</dl>
 		${content ? html`
 			<h3>Arguments</h3><${Tree} value=${content.arguments ?? null} />
 			<h3>Result</h3>${content.result ? html`<${Content} result=${content.result} />` : html`<p class="muted">none, or longer than 64 KiB</p>`}
-			${call.method === "tools/call" && html`<p><button class="primary" onClick=${replay} disabled=${again?.running}>Call again</button></p>`}
-			${again && !again.running && html`<h3>Called again <span class="muted">${duration(again.ms)}</span></h3>
-				${again.error ? html`<p class="failed">${again.error}</p>` : html`<${Content} result=${again.result} />`}`}`
+			${call.method === "tools/call" && html`<p class="buttons"><button class="primary" onClick=${again} disabled=${state?.running}>Call again</button>${state?.running && html`<button onClick=${cancel}>Cancel</button>`}</p>`}
+			<${Outcome} state=${state} />`
 		: html`<p class="note">Its arguments and result were not kept. Turn on <b>contents</b> to keep those of the calls that begin from then on.</p>`}
 	</aside>`;
+}
+
+// Way is the way of a call through the bridge: both sides, and what the time went by with.
+function Way({ call, server, caller, own }) {
+	const total = Math.max(call.ms, 0.001), waited = Math.min(total, call.asked_ms ?? 0);
+	const part = (ms) => `${(100 * ms) / total}%`;
+	return html`<div class="both">
+			<div><small>${call.model ? "Model" : "Client"}</small><b>${call.model || [call.client, call.version].filter(Boolean).join(" ") || "unnamed"}</b><span>${call.method} <code>${call.target ?? ""}</code></span>
+				${caller && !call.model && html`<span>${caller.modern ? "MCP since 2026-07-28" : "MCP until 2025-11-25"}${caller.carrier ? ` over ${caller.carrier}` : ""}</span>`}</div>
+			<span class="arrow" aria-hidden="true">→</span>
+			<div><small>Server</small><b>${call.server ?? "none"}</b><span>${call.method} <code>${own || call.target || ""}</code></span>
+				${server?.revision && html`<span>MCP ${server.revision}</span>`}</div>
+		</div>
+		<div class="timeline" role="img" aria-label=${`${duration(call.ms)}, of which ${duration(waited)} waiting for an answer of the client`}>
+			<i style=${{ width: part(total - waited) }}></i><i class="asked" style=${{ width: part(waited) }}></i></div>
+		<p class="muted legend"><span class="work">${duration(total - waited)} in the bridge and the server</span>${waited > 0 && html`<span class="ask">${duration(waited)} for an answer of the client</span>`}<span>${duration(call.ms)} in all</span></p>`;
 }

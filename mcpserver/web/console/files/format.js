@@ -1,7 +1,7 @@
-// How things are written, and shown: durations, sizes, JSON, the content of results.
+// How things are written, and shown: durations, sizes, JSON.
 import { html, useState } from "./preact.js";
 
-export const duration = (ms) => (ms < 1 ? `${ms.toFixed(2)} ms` : ms < 1000 ? `${ms.toFixed(ms < 10 ? 1 : 0)} ms` : ms < 60000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.floor(ms / 60000)} min`);
+export const duration = (ms) => (ms === 0 ? "< 1 ms" : ms < 1 ? `${ms.toFixed(2)} ms` : ms < 1000 ? `${ms.toFixed(ms < 10 ? 1 : 0)} ms` : ms < 60000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.floor(ms / 60000)} min`);
 export const size = (n) => (n < 1000 ? `${n} B` : n < 1e6 ? `${(n / 1e3).toFixed(1)} kB` : `${(n / 1e6).toFixed(1)} MB`);
 export const clock = (time) => new Date(time).toLocaleTimeString([], { hour12: false });
 
@@ -11,6 +11,13 @@ export function ago(time) {
 	if (s < 60) return `${Math.floor(s)} s`;
 	if (s < 3600) return `${Math.floor(s / 60)} min`;
 	return s < 172800 ? `${Math.floor(s / 3600)} h` : `${Math.floor(s / 86400)} d`;
+}
+
+// until is a time to come, and how far off it is.
+export function until(time) {
+	const s = (new Date(time) - Date.now()) / 1000, at = new Date(time).toLocaleString();
+	if (s < 0) return `${at}, which has passed`;
+	return `${at}, in ${s < 3600 ? `${Math.ceil(s / 60)} min` : s < 172800 ? `${Math.floor(s / 3600)} h` : `${Math.floor(s / 86400)} d`}`;
 }
 
 // Tree shows a value of JSON, which can be folded.
@@ -28,25 +35,4 @@ export function Tree({ value, name, open = 2 }) {
 		${shown && html`<div class="inner">${entries.slice(0, 500).map(([k, v]) => html`<${Tree} key=${k} name=${k} value=${v} open=${open - 1} />`)}
 			${entries.length > 500 && html`<div class="muted">… ${entries.length - 500} more</div>`}</div>`}
 	</div>`;
-}
-
-// Content shows the result of a call: text, pictures and sound as such, all else as JSON.
-export function Content({ result }) {
-	if (!Array.isArray(result?.content)) return html`<${Tree} value=${result} />`;
-	return html`<div class=${result.isError ? "content failed" : "content"}>
-		${result.content.map((c) => {
-			if (c.type === "text") return html`<${Text} text=${c.text} />`;
-			const data = `data:${c.mimeType};base64,${c.data}`;
-			if (c.type === "image" && /^image\/(png|jpeg|gif|webp|avif)$/.test(c.mimeType)) return html`<img src=${data} alt="the image that the tool returned" />`;
-			if (c.type === "audio" && /^audio\//.test(c.mimeType)) return html`<audio controls src=${data}></audio>`;
-			return html`<${Tree} value=${c} />`;
-		})}
-		${result.structuredContent && html`<h4>Structured</h4><${Tree} value=${result.structuredContent} />`}
-	</div>`;
-}
-
-function Text({ text }) {
-	let value;
-	if (/^\s*[[{]/.test(text)) try { value = JSON.parse(text); } catch { /* it is only text */ }
-	return value === undefined ? html`<pre>${text}</pre>` : html`<${Tree} value=${value} />`;
 }

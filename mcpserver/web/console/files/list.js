@@ -29,7 +29,7 @@ export function List({ items, height, keyOf, row, chosen, choose, label, empty }
 		if (step === undefined || !items.length) return;
 		e.preventDefault();
 		const at = items.findIndex((i) => keyOf(i) === chosen);
-		const next = Math.min(items.length - 1, Math.max(0, at < 0 ? 0 : at + step));
+		const next = Math.min(items.length - 1, Math.max(0, at + step));
 		choose(keyOf(items[next]));
 		const top = next * height;
 		if (top < box.current.scrollTop) box.current.scrollTop = top;

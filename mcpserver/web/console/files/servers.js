@@ -1,7 +1,11 @@
 // The servers: what state they are in, and what they say.
 import { html, useEffect, useState } from "./preact.js";
-import { act, read } from "./api.js";
+import { read } from "./api.js";
 import { ago, clock } from "./format.js";
+import { useActions } from "./hooks.js";
+import { Logins } from "./logins.js";
+import { Pins } from "./pins.js";
+import { Tabs } from "./tabs.js";
 
 const mood = (s) => ({ ready: "good", idle: "good", failed: "bad" })[s.state] ?? "warn";
 
@@ -19,38 +23,50 @@ function each(servers) {
 
 export const failedServers = (servers) => each(servers).filter((s) => s.state === "failed").length;
 
+const parts = { servers: "Servers", pins: "Pins", logins: "Logins", names: "Left out" };
+
 export function ServersView({ state, url, go, refresh }) {
-	const [told, setTold] = useState("");
-	const run = async (name, server) => {
-		try {
-			setTold((await act(name, { server })).done);
-		} catch (e) {
-			setTold(e.message);
-		}
-		refresh();
-	};
+	const part = parts[url.part] ? url.part : "servers";
+	const held = each(state.servers).reduce((n, s) => n + (s.held ?? 0), 0);
+	const titles = { ...parts, pins: held ? `Pins (${held})` : "Pins", names: state.problems.length ? `Left out (${state.problems.length})` : "Left out" };
+	const [run, told] = useActions(refresh);
+	return html`
+		<div class="bar"><h1>Servers</h1><${Tabs} label="Of servers" all=${titles} chosen=${part} choose=${(part) => go({ part: part === "servers" ? "" : part, name: "" })} />
+			<span class="gap"></span><span class=${told.failed ? "failed" : "count"} role="status">${told.text}</span>
+			${state.config && html`<button onClick=${() => run("reload")}>Reload config</button>`}</div>
+		${part === "servers" && html`<${Servers} ...${{ state, url, go, run }} />`}
+		${part === "pins" && html`<${Pins} ...${{ url, go }} />`}
+		${part === "logins" && html`<${Logins} />`}
+		${part === "names" && html`<${LeftOut} ...${{ state, go }} />`}`;
+}
+
+function Servers({ state, url, go, run }) {
 	const servers = each(state.servers);
 	const chosen = servers.find((s) => s.name === url.name);
-	return html`
-		<div class="bar"><h1>Servers</h1><span class="gap"></span><span class="count" role="status">${told}</span>
-			${state.config && html`<button onClick=${() => run("reload")}>Reload config</button>`}</div>
-		${state.problems.length > 0 && html`<details class="note"><summary>${state.problems.length} ${state.problems.length === 1 ? "tool is" : "tools are"} left out or changed</summary>
-			<ul>${state.problems.map((p) => html`<li key=${p}>${p}</li>`)}</ul></details>`}
-		<div class=${chosen ? "split open" : "split"}>
-			<ul class="cards">${servers.map((s) => html`<li key=${s.name} class="card">
-				<div class="top"><i class=${`dot ${mood(s)}`}></i>
-					<button class="plain name" aria-expanded=${chosen === s} onClick=${() => go({ name: chosen === s ? "" : s.name })}>${s.name}</button>
-					<span class=${`tag ${mood(s)}`}>${s.state}</span></div>
-				<p class="muted">${[s.server, s.revision && `MCP ${s.revision}`, s.pid && `pid ${s.pid}`, s.memory && `${Math.round(s.memory / 1e6)} MB`, s.links > 1 && `one of ${s.links} connections`].filter(Boolean).join(" · ") || " "}</p>
-				${s.reason && html`<p class="failed">${s.reason}</p>`}
-				${!s.reason && s.line && html`<p class="line">${s.line}</p>`}
-				${s.held > 0 && html`<p class="warned">${s.held} held back: mcpbridge pins ${s.name} shows why</p>`}
-				<dl class="facts"><div><dt>Tools</dt><dd>${s.tools}</dd></div><div><dt>Calls</dt><dd>${s.calls}</dd></div><div><dt>Failed</dt><dd>${s.failed}</dd></div><div><dt>Clients</dt><dd>${s.callers}</dd></div></dl>
-				<div class="buttons"><button onClick=${() => run("restart", s.name)}>Restart</button>${s.state !== "stopped" && html`<button onClick=${() => run("stop", s.name)}>Stop</button>`}
-					<button onClick=${() => go({ view: "calls", server: s.name, name: "" })}>Calls</button></div>
-			</li>`)}</ul>
-			${chosen && html`<${Log} key=${chosen.name} name=${chosen.name} close=${() => go({ name: "" })} />`}
-		</div>`;
+	if (!servers.length) return html`<p class="empty">The config has no servers. <code>mcpbridge add</code> adds one, and it appears here.</p>`;
+	return html`<div class=${chosen ? "split open" : "split"}>
+		<ul class="cards">${servers.map((s) => html`<li key=${s.name} class="card">
+			<div class="top"><i class=${`dot ${mood(s)}`}></i>
+				<button class="plain name" aria-expanded=${chosen === s} onClick=${() => go({ name: chosen === s ? "" : s.name })}>${s.name}</button>
+				<span class=${`tag ${mood(s)}`}>${s.state}</span></div>
+			<p class="muted">${[s.server, s.revision && `MCP ${s.revision}`, s.pid && `pid ${s.pid}`, s.memory && `${Math.round(s.memory / 1e6)} MB`, s.links > 1 && `one of ${s.links} connections`].filter(Boolean).join(" · ") || " "}</p>
+			${s.reason && html`<p class="failed">${s.reason}</p>`}
+			${!s.reason && s.line && html`<p class="line">${s.line}</p>`}
+			${s.held > 0 && html`<p><button class="chip warned" onClick=${() => go({ part: "pins", name: s.name })}>${s.held} held back: look at the difference</button></p>`}
+			<dl class="facts"><div><dt>Tools</dt><dd>${s.tools}</dd></div><div><dt>Calls</dt><dd>${s.calls}</dd></div><div><dt>Failed</dt><dd>${s.failed}</dd></div><div><dt>Clients</dt><dd>${s.callers}</dd></div></dl>
+			<div class="buttons"><button onClick=${() => run("restart", { server: s.name })}>Restart</button>${s.state !== "stopped" && html`<button onClick=${() => run("stop", { server: s.name })}>Stop</button>`}
+				<button onClick=${() => go({ view: "calls", server: s.name })}>Calls</button><button onClick=${() => go({ view: "tools", server: s.name })}>Tools</button></div>
+		</li>`)}</ul>
+		${chosen && html`<${Log} key=${chosen.name} name=${chosen.name} close=${() => go({ name: "" })} />`}
+	</div>`;
+}
+
+// LeftOut has the tools that are not shown as their servers have them: conflicts of names, bad schemas, pins.
+function LeftOut({ state, go }) {
+	if (!state.problems.length) return html`<p class="empty">All that the servers have is shown, under its own name.</p>`;
+	return html`<ul class="flow plain-list">${state.problems.map((p) => html`<li key=${p.text} class="card problem">
+		<span class=${p.leftOut ? "tag bad" : "tag warn"}>${p.leftOut ? "left out" : "changed"}</span><span class="text">${p.text}</span>
+		${p.name && html`<button class="chip" onClick=${() => go({ view: "clients", part: "why", tool: p.name })}>Its way to a client</button>`}</li>`)}</ul>`;
 }
 
 function Log({ name, close }) {

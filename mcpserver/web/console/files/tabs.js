@@ -1,5 +1,16 @@
 // Parts of a view, of which the URL has the chosen one.
 import { html } from "./preact.js";
 
-export const Tabs = ({ all, chosen, choose, label }) => html`<div class="tabs" role="tablist" aria-label=${label}>
-	${Object.entries(all).map(([key, title]) => html`<button key=${key} role="tab" aria-selected=${key === chosen} onClick=${() => choose(key)}>${title}</button>`)}</div>`;
+export function Tabs({ all, chosen, choose, label }) {
+	const keys = Object.keys(all);
+	const move = (e) => { // the arrows move, as the pattern of tabs has it
+		const step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
+		if (!step) return;
+		e.preventDefault();
+		const next = (keys.indexOf(chosen) + step + keys.length) % keys.length;
+		choose(keys[next]);
+		e.currentTarget.children[next].focus();
+	};
+	return html`<div class="tabs" role="tablist" aria-label=${label} onKeyDown=${move}>
+		${keys.map((key) => html`<button key=${key} type="button" role="tab" aria-selected=${key === chosen} tabindex=${key === chosen ? 0 : -1} onClick=${() => choose(key)}>${all[key]}</button>`)}</div>`;
+}

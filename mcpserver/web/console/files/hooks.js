@@ -1,0 +1,36 @@
+// What several views do in the same way: read a resource, and carry out actions.
+import { useCallback, useEffect, useState } from "./preact.js";
+import { act, read } from "./api.js";
+
+// useRead reads a resource, and again every so often (never for 0) while the page is seen.
+export function useRead(name, values = {}, every = 0) {
+	const [state, setState] = useState({ value: null, error: "" });
+	const key = JSON.stringify([name, values]);
+	const load = useCallback(() => {
+		const at = key;
+		return read(name, values).then((value) => setState({ value, error: "", at }), (e) => setState((s) => ({ ...s, error: e.message, at })));
+	}, [key]);
+	useEffect(() => {
+		load();
+		const timer = every && setInterval(() => document.hidden || load(), every);
+		return () => clearInterval(timer);
+	}, [load, every]);
+	return { value: state.at === key ? state.value : null, error: state.at === key ? state.error : "", load };
+}
+
+// useActions returns run, which carries out an action, and what the last one has said.
+export function useActions(after) {
+	const [told, setTold] = useState({ text: "", failed: false });
+	const run = async (name, values, body) => {
+		let answer = null;
+		try {
+			answer = await act(name, values, body);
+			setTold({ text: answer.done ?? "", failed: false });
+		} catch (e) {
+			setTold({ text: e.message, failed: true });
+		}
+		await after?.();
+		return answer;
+	};
+	return [run, told];
+}

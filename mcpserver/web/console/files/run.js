@@ -1,0 +1,91 @@
+// Requests that a person sends from the page: with progress, canceled, and what comes of them.
+import { html, useEffect, useRef, useState } from "./preact.js";
+import { request } from "./api.js";
+import { Content } from "./content.js";
+import { Fields } from "./form.js";
+import { duration } from "./format.js";
+import { initial } from "./schema.js";
+
+const mostSteps = 200; // of a request's timeline
+
+// useRun carries out one request at a time.
+export function useRun() {
+	const [state, setState] = useState(null);
+	const abort = useRef(null);
+	const run = async (method, params, name) => {
+		abort.current = new AbortController();
+		const begun = performance.now(), steps = [{ at: 0, text: "sent" }];
+		const step = (text) => { if (steps.length < mostSteps) steps.push({ at: performance.now() - begun, text }); };
+		const end = (more, text) => { step(text); setState({ ...more, steps, ms: performance.now() - begun }); };
+		setState({ running: true, steps });
+		const progress = (p) => {
+			step(["progress", p.total ? `${p.progress} of ${p.total}` : p.progress, p.message].filter((t) => t !== undefined).join(" "));
+			setState((s) => (s?.running ? { ...s, progress: p } : s));
+		};
+		try {
+			const result = await request(method, params, { name, signal: abort.current.signal, progress });
+			end({ result }, result?.isError ? "answered: the tool has failed" : "answered");
+		} catch (e) {
+			const text = e.name === "AbortError" ? "canceled" : e.message;
+			end({ error: text }, text);
+		}
+	};
+	useEffect(() => () => abort.current?.abort(), []);
+	return { state, run, cancel: () => abort.current?.abort() };
+}
+
+// Run is a form for the arguments of a request, and its outcome. params makes the params of the arguments.
+export function Run({ title, schema, method, params }) {
+	const [raw, setRaw] = useState(false);
+	const [text, setText] = useState("{}");
+	const [value, setValue] = useState(() => initial(schema, schema, true) ?? {});
+	const [wrong, setWrong] = useState("");
+	const { state, run, cancel } = useRun();
+	const some = Object.keys(schema.properties ?? {}).length > 0;
+	const call = (e) => {
+		e.preventDefault();
+		try {
+			setWrong("");
+			const all = params(raw ? JSON.parse(text) : value);
+			run(method, all, all.uri ?? all.name);
+		} catch (fault) {
+			setWrong(`The arguments are not JSON: ${fault.message}`);
+		}
+	};
+	const swap = () => {
+		try {
+			if (raw) setValue(JSON.parse(text));
+			else setText(JSON.stringify(value, null, 2));
+			setWrong("");
+			setRaw(!raw);
+		} catch (fault) {
+			setWrong(`The arguments are not JSON: ${fault.message}`);
+		}
+	};
+	return html`<form class="run" onSubmit=${call}>
+		<div class="label"><h3>${title}</h3><button type="button" class="plain" onClick=${swap}>${raw ? "as a form" : "as JSON"}</button></div>
+		${raw ? html`<textarea rows="8" spellcheck="false" aria-label="Arguments" value=${text} onInput=${(e) => setText(e.target.value)}></textarea>`
+			: some ? html`<${Fields} schema=${schema} root=${schema} value=${value} put=${setValue} path="arguments" />` : html`<p class="muted">It takes no arguments.</p>`}
+		${wrong && html`<p class="failed" role="alert">${wrong}</p>`}
+		<p class="buttons"><button class="primary" disabled=${state?.running}>${title}</button>${state?.running && html`<button type="button" onClick=${cancel}>Cancel</button>`}</p>
+		<${Outcome} state=${state} />
+	</form>`;
+}
+
+// Outcome is what has come of a request so far.
+export function Outcome({ state }) {
+	if (!state) return null;
+	if (state.running) {
+		const p = state.progress;
+		return html`<p role="status"><progress aria-label="Progress" max=${p?.total} value=${p?.total ? p.progress : undefined}></progress> ${p?.message ?? ""}</p>`;
+	}
+	return html`<div class="outcome" role="status"><h3>Result <span class="muted">${duration(state.ms)}</span></h3>
+		${state.error ? html`<p class="failed" role="alert">${state.error}</p>` : html`<${Content} result=${state.result} />`}
+		<${Steps} steps=${state.steps} ms=${state.ms} /></div>`;
+}
+
+// Steps is the way of a request in time.
+export function Steps({ steps, ms }) {
+	return html`<details class="way-in-time"><summary>Timeline</summary><ol>${steps.map((s, i) => html`<li key=${i}>
+		<time>${duration(s.at)}</time><svg class="at" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect width="100" height="2" y="2" /><circle cx=${Math.min(98, 2 + (96 * s.at) / Math.max(ms, 0.001))} cy="3" r="2.4" /></svg><span>${s.text}</span></li>`)}</ol></details>`;
+}
