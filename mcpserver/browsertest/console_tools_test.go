@@ -83,6 +83,9 @@ func TestConsoleForm(t *testing.T) {
 	tab.click(t, "Providers")
 	tab.see(t, `[...document.querySelectorAll("td")].some((d) => d.textContent === "anthropic") && document.querySelector("td .tag.good")`)
 	tab.look(t, "providers")
+
+	tab.open(t, bridge, url.Values{"view": {"tools"}, "name": {"endless"}})
+	tab.see(t, `document.querySelectorAll(".run fieldset").length >= 3`)
 }
 
 // Results are shown as what they are, and nothing in them becomes a part of the page.
@@ -96,6 +99,7 @@ func TestConsoleResults(t *testing.T) {
 		{"rows", `document.querySelectorAll(".content tbody tr").length === 200`},
 		{"picture", `document.querySelector(".content img[src^='data:image/png']") && document.querySelector(".content audio") && !document.querySelector("img[src*=svg]")`},
 		{"attack", `document.querySelector(".content")?.textContent.includes("<script>") && !document.querySelector(".content img, .content iframe, .content script") && document.title !== "broken"`},
+		{"odd", `document.querySelectorAll(".content .node, .content .leaf").length > 3`},
 		{"fail", `document.querySelector(".content.failed")?.textContent.includes("it did not work")`},
 	} {
 		tab.open(t, bridge, url.Values{"view": {"tools"}, "name": {c.tool}})

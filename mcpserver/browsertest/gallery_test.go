@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 )
 
 // definitionsFile in the environment names a file that has more tools of the gallery.
@@ -91,6 +92,12 @@ const order = `{
 	"$defs": {"address": {"type": "object", "required": ["city"], "properties": {"city": {"type": "string"}, "beside": {"$ref": "#/$defs/address"}}}}
 }`
 
+// endless is a schema that has no end, and grows with each step.
+const endless = `{
+	"type": "object", "required": ["a", "b", "c"], "allOf": [{"$ref": "#"}, {"$ref": "#"}],
+	"properties": {"a": {"$ref": "#"}, "b": {"$ref": "#"}, "c": {"$ref": "#"}, "d": {"enum": 5, "required": "x"}, "e": {"$ref": "#/%"}, "f": true}
+}`
+
 const markdown = `# Notes
 
 A list of **things** with ` + "`code`" + `, a [link](https://example.com/a) and <b>no markup</b>:
@@ -127,6 +134,8 @@ func galleryTools() []object {
 		plain("picture", "A picture and a sound."),
 		plain("attack", "Text that would be harmful as HTML."),
 		plain("fail", "Fails."),
+		plain("odd", "Its result is like no other."),
+		{"name": "endless", "description": "Its schema contains itself.", "inputSchema": json.RawMessage(endless)},
 	}
 }
 
@@ -152,6 +161,8 @@ func galleryResult(name string, arguments json.RawMessage) object {
 		return object{"content": []object{{"type": "image", "mimeType": "image/png", "data": png}, {"type": "audio", "mimeType": "audio/wav", "data": "UklGRg=="}, {"type": "image", "mimeType": "image/svg+xml", "data": "PHN2Zy8+"}}}
 	case "attack":
 		return object{"content": []object{text(attack)}}
+	case "odd":
+		return object{"content": []any{object{"type": "text"}, object{"type": "image", "mimeType": 5}, object{"type": "new"}, object{"type": "resource"}, text(strings.Repeat("[", 100_000))}}
 	case "fail":
 		return object{"content": []object{text("it did not work")}, "isError": true}
 	}
