@@ -1,11 +1,13 @@
 package bridge
 
 import (
+	"context"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"reflect"
 	"sync"
 	"time"
@@ -37,6 +39,17 @@ type BackendConfig struct {
 	Hidden  []string        // names of the config's hidden values, which a request may name like arguments
 	Secrets []string        // texts in Config that are secret wherever they stand, beside those that a kind knows
 	Log     *slog.Logger    // never nil
+
+	// Credentials of each request, where those in Config are not all, of a kind that speaks HTTP; nil means
+	// that they are. The context is that of the call (see RequestOf).
+	Credentials interface {
+		// Authorization returns the value of the Authorization header of a request.
+		Authorization(ctx context.Context) (string, error)
+
+		// Refused is told of a response with the status 401 or 403 to a request with the value sent. It
+		// reports whether to send the request again, with another one. last means that this is not done.
+		Refused(ctx context.Context, sent string, status int, header http.Header, last bool) (again bool, err error)
+	}
 }
 
 // Subject returns the name of an API in errors, such as "rest: api shop"; "rest" for one without a

@@ -45,7 +45,7 @@ func (t *tool) convert(res *http.Response, body []byte, cut bool) *toolformat.Re
 	}
 	switch {
 	case faults != nil && !isNull(faults) && !isEmpty(faults):
-		return t.failed(data, faults)
+		return t.failed(res, data, faults)
 	case data == nil:
 		return t.Unusable(res, "the answer has neither data nor errors: it is not GraphQL", body)
 	}
@@ -82,8 +82,8 @@ func (t *tool) pick(data []byte) ([]byte, error) {
 }
 
 // failed returns the result of an answer with errors, and with the data that came beside them.
-func (t *tool) failed(data, faults []byte) *toolformat.Result {
-	b := wire.AppendString([]byte(`{"content":[{"type":"text","text":`), t.Hide(messages(faults)))
+func (t *tool) failed(res *http.Response, data, faults []byte) *toolformat.Result {
+	b := wire.AppendString([]byte(`{"content":[{"type":"text","text":`), t.Hide(res, messages(faults)))
 	if data != nil && !isNull(data) {
 		if part, err := t.pick(data); err == nil {
 			data = part

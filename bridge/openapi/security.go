@@ -63,7 +63,7 @@ func advice(scheme []byte) string {
 		}
 		return "the document does not say where its key belongs"
 	case "oauth2", "openIdConnect":
-		return bearer + " with an access token, which the bridge does not request itself"
+		return `set the API's auth to {"oauth": {…}}, with which the bridge requests access tokens`
 	case "mutualTLS":
 		return "it requires a client certificate, which the kind rest does not support"
 	default:

@@ -62,8 +62,10 @@ func plant(t *testing.T, url string) (dir string, env []string) {
 		"context": {"customer": {"from": "config", "value": "PLANTED-hidden-9"}},
 		"tools": [{"name": "pets", "description": "Lists pets.", "input_schema": {"type": "object", "properties": {"customer": {"type": "string"}}},
 			"kind": "rest", "rest": {"method": "GET", "path": "/o/{customer}"}},
+			{"name": "granted", "description": "With OAuth.", "input_schema": {"type": "object"}, "kind": "rest", "api": "granted", "rest": {"method": "GET", "path": "/x"}},
 			{"name": "rows", "description": "Lists rows.", "input_schema": {"type": "object"}, "kind": "sql", "api": "db", "sql": {"query": "SELECT 1"}}],
 		"apis": {"default": {"type": "rest", "url": "%s/401", "retries": 0, "auth": {"bearer": "PLANTED-api-10"}, "headers": {"X-Plain": "${keychain:KEPT}"}},
+			"granted": {"type": "rest", "url": "%[2]s/401", "retries": 0, "auth": {"oauth": {"tokenUrl": "%[2]s/500", "clientId": "me", "clientSecret": "PLANTED-client-of-api-18"}}},
 			"db": {"type": "sql", "url": "postgres://me:PLANTED-database-11@127.0.0.1:1/db?connect_timeout=1"}},
 		"providers": {"openai": {"apiKey": "PLANTED-provider-12", "model": "m", "baseUrl": "%[2]s/401", "retries": 0}},
 		"loop": {"provider": "openai"}}`, strings.Join(servers, ",\n"), url)

@@ -152,13 +152,19 @@ func streamOptions(cfg *config.Config, pool *stack.Pool, log *slog.Logger) mcpse
 	o := mcpserver.Options{
 		MessageBytes: limits.MessageBytes, BatchMessages: limits.BatchMessages, CallsPerSession: limits.CallsPerSession, QueueBytes: limits.QueueBytes,
 		Sessions: limits.Sessions, SessionIdle: limits.SessionIdle, ResumeBytes: limits.ResumeBytes,
-		PassTokens: slices.ContainsFunc(cfg.Servers, func(s config.Server) bool { return s.Forward }),
+		PassTokens: passesTokens(cfg),
 		Log:        log,
 	}
 	if cfg.Lending.Enabled {
 		o.Lend = pool.Lending().Join
 	}
 	return o
+}
+
+// passesTokens reports whether a source gets the tokens of callers, or others for them.
+func passesTokens(cfg *config.Config) bool {
+	return slices.ContainsFunc(cfg.Servers, func(s config.Server) bool { return s.Forward || s.OAuth.OfCaller }) ||
+		slices.ContainsFunc(cfg.APIs, func(api config.API) bool { return api.OAuth != nil && api.OAuth.OfCaller })
 }
 
 // publicFiles returns what pages are made of.

@@ -32,8 +32,9 @@ const (
 // Config describes the access to one server.
 type Config struct {
 	Server   string         // its URL: http, https, ws or wss
+	API      bool           // it is an HTTP API that does not say where its tokens come from: Issuer or TokenURL does
 	Identity string         // whose access it is; "" is the operator's
-	Store    Store          // keeps what has been obtained
+	Store    Store          // keeps what has been obtained; nil means that only the Client does
 	Roots    *x509.CertPool // trusted certificate authorities; nil means the system's
 	Command  string         // with which a person logs in, for errors
 
@@ -42,11 +43,15 @@ type Config struct {
 
 	Grant          Grant
 	Issuer         string   // of the authorization server; "" means the first that the server names
+	TokenURL       string   // of an API: the token endpoint, so that no metadata is needed
 	ClientID       string   // "" means that one is obtained
 	ClientSecret   string   // "" means a public client
 	PrivateKey     string   // with which the client authenticates in place of a secret: PEM or JWK
+	AuthMethod     string   // how the secret is sent, client_secret_basic or client_secret_post; "" means as the authorization server says
 	ClientMetadata string   // URL of a client id metadata document, where the authorization server takes them
 	Scopes         []string // in place of those that the server lists
+	Resource       string   // of an API: what the token is for (RFC 8707); "" means that this is not said
+	Audience       string   // that authorization servers want which know no resources; "" means none
 	CallbackPort   int      // of http://localhost:PORT/callback; 0 means a free one
 	Assertion      string   // of JWTBearer, and the subject token of TokenExchange
 }
@@ -56,7 +61,8 @@ type Client struct {
 	cfg    Config
 	server *url.URL // http or https
 	key    string   // in the store
-	fetch  *fetcher
+	fetch  *fetcher // of what the server names
+	issuer *fetcher // of what the authorization server names
 
 	state      atomic.Pointer[state]     // nil before the first use
 	outdated   atomic.Bool               // the store may have another one
@@ -64,8 +70,9 @@ type Client struct {
 
 	asking chan struct{} // holds a token while a caller is asked to log in
 
-	mu      sync.Mutex // guards the fields below
-	renewal *renewal   // under way, or the latest
+	mu       sync.Mutex // guards the fields below
+	renewal  *renewal   // under way, or the latest
+	replaced time.Time  // up to when the replacements of refused tokens are paid for: see mayReplace
 }
 
 // state is a record as it is in use.
@@ -83,7 +90,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	plain := url.URL{Scheme: map[string]string{"ws": "http", "wss": "https"}[u.Scheme], Host: u.Host, Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery}
 	plain.Scheme = cmp.Or(plain.Scheme, u.Scheme)
-	if plain.Scheme != "https" && !(plain.Scheme == "http" && outbound.IsLoopback(&plain)) {
+	if plain.Scheme != "https" && !(plain.Scheme == "http" && (cfg.API || outbound.IsLoopback(&plain))) {
 		return nil, errors.New("OAuth needs a server with https")
 	}
 	if cfg.PrivateKey != "" {
@@ -91,10 +98,25 @@ func New(cfg Config) (*Client, error) {
 			return nil, err
 		}
 	}
-	c := &Client{cfg: cfg, server: &plain, asking: make(chan struct{}, 1)}
-	c.fetch = newFetcher(&c.cfg, c.server)
+	if cfg.Store == nil {
+		cfg.Store = &transient{}
+	}
+	c := &Client{cfg: cfg, server: &plain, asking: make(chan struct{}, 1), fetch: newFetcher(&plain, cfg.Roots)}
+	c.issuer = c.fetch
+	if chosen := cmp.Or(cfg.Issuer, cfg.TokenURL); chosen != "" { // by the operator, wherever the server is
+		u, err := url.Parse(chosen)
+		if err != nil {
+			return nil, errors.New("the URL of its authorization server is not one")
+		}
+		c.issuer = newFetcher(u, cfg.Roots)
+	}
 	c.key = c.keyOf(cfg.Identity)
 	return c, nil
+}
+
+// beside returns a Client with a Config that differs, at the same server and authorization server.
+func (c *Client) beside(cfg Config) *Client {
+	return &Client{cfg: cfg, server: c.server, fetch: c.fetch, issuer: c.issuer, asking: make(chan struct{}, 1)}
 }
 
 // keyOf returns the key in the store of an identity's record.
@@ -102,6 +124,9 @@ func (c *Client) keyOf(identity string) string {
 	of := c.identifier() + "\x00" + identity
 	if c.cfg.ClientID != "" || c.cfg.Grant != Code { // several clients of one server have each its own
 		of += "\x00" + string(c.cfg.Grant) + "\x00" + c.cfg.ClientID
+	}
+	if c.cfg.API { // several of which may be at one URL
+		of += fmt.Sprintf("\x00%q", []string{c.cfg.Issuer, c.cfg.TokenURL, joined(c.cfg.Scopes), c.cfg.Resource, c.cfg.Audience})
 	}
 	return hashed(of)
 }
@@ -186,7 +211,7 @@ func (c *Client) Authorization(ctx context.Context) (string, error) {
 	if s.Token == nil && c.cfg.Grant == Code || s.Token != nil && (s.Token.Renew.IsZero() || time.Now().Before(s.Token.Renew) || !c.renewable(s.record)) {
 		return s.header, nil
 	}
-	if err := c.renew(ctx, s.header, nil); err != nil {
+	if err := c.renew(ctx, s.header, nil, false); err != nil {
 		if s.Token != nil && time.Now().Before(s.Token.Expiry) && !errors.As(err, new(*LoginError)) {
 			return s.header, nil
 		}
@@ -233,7 +258,7 @@ func (c *Client) Refused(ctx context.Context, sent string, status int, header ht
 		}
 	}
 	if !last && (c.cfg.Grant != Code || !scope && c.renewable(s.record)) {
-		if err := c.renew(ctx, s.header, missing); err != nil {
+		if err := c.renew(ctx, s.header, missing, true); err != nil {
 			return false, err
 		}
 		return true, nil
@@ -267,9 +292,10 @@ const (
 	failTime  = 5 * time.Second // for which a failure answers further attempts
 )
 
-// renew replaces the token whose header is used, which another caller or process may have done. A
-// renewal that has begun goes on without its caller: its refresh token may be spent.
-func (c *Client) renew(ctx context.Context, used string, scopes []string) error {
+// renew replaces the token whose header is used, which another caller or process may have done. refused says
+// that the server has refused it. A renewal that has begun goes on without its caller: its refresh token may
+// be spent.
+func (c *Client) renew(ctx context.Context, used string, scopes []string, refused bool) error {
 	c.mu.Lock()
 	n := c.renewal
 	running := n != nil && n.end.IsZero()
@@ -280,7 +306,7 @@ func (c *Client) renew(ctx context.Context, used string, scopes []string) error 
 		go func() {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewTime)
 			defer cancel()
-			err := c.change(ctx, func(r *record) (bool, error) { return c.replace(ctx, r, used, scopes) })
+			err := c.change(ctx, func(r *record) (bool, error) { return c.replace(ctx, r, used, scopes, refused) })
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			n.err, n.end = err, time.Now()
@@ -297,10 +323,12 @@ func (c *Client) renew(ctx context.Context, used string, scopes []string) error 
 }
 
 // replace gets another token than the one whose header is used, for a record that is locked.
-func (c *Client) replace(ctx context.Context, r *record, used string, scopes []string) (save bool, err error) {
+func (c *Client) replace(ctx context.Context, r *record, used string, scopes []string, refused bool) (save bool, err error) {
 	switch {
 	case r.Token != nil && r.Token.header() != used:
 		return false, nil
+	case refused && !c.mayReplace():
+		return false, fmt.Errorf("it refuses the tokens that %s gives, one after the other: another one is asked for within %s", r.issuer(), replaceEvery)
 	case c.cfg.Grant != Code:
 		r.Token, err = c.machine(ctx, r, scopes)
 		return err == nil, err
@@ -322,6 +350,29 @@ func (c *Client) replace(ctx context.Context, r *record, used string, scopes []s
 		return true, c.loginError("its login has ended", nil)
 	}
 	return false, fmt.Errorf("its token cannot be renewed: %w", err)
+}
+
+// A server that refuses every token must not cost its authorization server one for each request: so many
+// are replaced at once, and then one in a while.
+const (
+	replaceBurst = 5
+	replaceEvery = time.Minute
+)
+
+// mayReplace reports whether a refused token may be replaced now, and counts it.
+func (c *Client) mayReplace() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	if earliest := now.Add(-replaceBurst * replaceEvery); c.replaced.Before(earliest) {
+		c.replaced = earliest
+	}
+	next := c.replaced.Add(replaceEvery)
+	if next.After(now) {
+		return false
+	}
+	c.replaced = next
+	return true
 }
 
 // registered returns the client id for which the token was issued.

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,20 +45,34 @@ func wellKnown(u *url.URL, name string) *url.URL {
 // discover finds the authorization server for the resource. named is the URL of the resource's metadata
 // in its challenge, "" without one; known is the issuer that is used so far, if any.
 func (c *Client) discover(ctx context.Context, named, known string) (*resource, *authority, error) {
+	if c.cfg.API {
+		a, err := c.chosen(ctx)
+		return &resource{Resource: c.cfg.Resource}, a, err
+	}
 	r, err := c.findResource(ctx, named)
 	if err != nil {
 		return nil, nil, err
 	}
-	if r.url == "" {
-		a, err := c.findAuthority(ctx, issuerAt(c.server), true)
-		return r, a, err
+	issuer, legacy := c.cfg.Issuer, false
+	switch {
+	case r.url != "":
+		if issuer, err = c.choose(r.Servers, known); err != nil {
+			return nil, nil, err
+		}
+	case issuer == "":
+		issuer, legacy = issuerAt(c.server), true
 	}
-	issuer, err := c.choose(r.Servers, known)
-	if err != nil {
-		return nil, nil, err
-	}
-	a, err := c.findAuthority(ctx, issuer, false)
+	a, err := c.findAuthority(ctx, issuer, legacy)
 	return r, a, err
+}
+
+// chosen returns the authorization server of an API.
+func (c *Client) chosen(ctx context.Context) (*authority, error) {
+	if c.cfg.TokenURL == "" {
+		return c.findAuthority(ctx, c.cfg.Issuer, false)
+	}
+	a := &authority{Issuer: cmp.Or(c.cfg.Issuer, c.cfg.TokenURL), TokenEndpoint: c.cfg.TokenURL}
+	return a, c.checkAuthority(a)
 }
 
 // issuerAt returns the issuer at the root of a URL, with the port as it is written there.
@@ -134,7 +149,7 @@ func (c *Client) isFor(identifier string) bool {
 // findAuthority reads the metadata of an authorization server. legacy says that it was found as in
 // revision 2025-03-26, where a server without metadata has its endpoints at the root.
 func (c *Client) findAuthority(ctx context.Context, issuer string, legacy bool) (*authority, error) {
-	base, err := c.fetch.parse("its authorization server", issuer)
+	base, err := c.issuer.parse("its authorization server", issuer)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +159,7 @@ func (c *Client) findAuthority(ctx context.Context, issuer string, legacy bool) 
 	}
 	for _, u := range urls {
 		a := &authority{}
-		if err := c.fetch.get(ctx, u, a); isAbsent(err) {
+		if err := c.issuer.get(ctx, u, a); isAbsent(err) {
 			continue
 		} else if err != nil {
 			return nil, fmt.Errorf("the metadata of its authorization server: %w", err)
@@ -173,7 +188,7 @@ func (c *Client) checkAuthority(a *authority) error {
 		if text == "" && what != "token_endpoint" {
 			continue
 		}
-		if _, err := c.fetch.parse(what+" of "+a.Issuer, text); err != nil {
+		if _, err := c.issuer.parse(what+" of "+a.Issuer, text); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package oauth
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,14 +21,14 @@ const (
 	maxRedirects = 3
 )
 
-// fetcher sends requests to URLs that a server has named.
+// fetcher sends requests to URLs that a server, or an authorization server, has named.
 type fetcher struct {
 	guard *outbound.Guard
 	http  *http.Client
 }
 
-func newFetcher(cfg *Config, server *url.URL) *fetcher {
-	guard := outbound.NewGuard(server, cfg.Roots)
+func newFetcher(by *url.URL, roots *x509.CertPool) *fetcher {
+	guard := outbound.NewGuard(by, roots)
 	return &fetcher{guard, &http.Client{Transport: guard, Timeout: fetchTime, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		switch {
 		case via[0].Method != http.MethodGet:

@@ -77,7 +77,11 @@ func (c *Client) visible(text string) string {
 // grant asks a token endpoint for a token.
 func (c *Client) grant(ctx context.Context, t *token, reg registration, form url.Values) (*token, error) {
 	var got answer
-	form.Set("resource", t.Resource)
+	for key, value := range map[string]string{"resource": t.Resource, "audience": c.cfg.Audience} {
+		if value != "" {
+			form.Set(key, value)
+		}
+	}
 	if err := c.post(ctx, t.TokenEndpoint, t.Issuer, reg, form, &got); err != nil {
 		return nil, err
 	}
@@ -86,6 +90,8 @@ func (c *Client) grant(ctx context.Context, t *token, reg registration, form url
 		return nil, fmt.Errorf("%s has given no usable access_token", t.Issuer)
 	case got.Type != "" && !strings.EqualFold(got.Type, "bearer"):
 		return nil, fmt.Errorf("%s has given a token of type %.40q: expected Bearer", t.Issuer, got.Type)
+	case got.Access == c.cfg.Assertion: // which goes to nobody else
+		return nil, fmt.Errorf("%s has given back the token that it was to exchange", t.Issuer)
 	}
 	next := *t
 	next.Client, next.Access, next.Expiry, next.Renew = reg.ID, got.Access, time.Time{}, time.Time{}
@@ -129,7 +135,7 @@ func subjectOf(id string) string {
 
 // post sends a form to an endpoint of an authorization server, as a client of it.
 func (c *Client) post(ctx context.Context, endpoint, issuer string, reg registration, form url.Values, document any) error {
-	u, err := c.fetch.parse("an endpoint of "+issuer, endpoint)
+	u, err := c.issuer.parse("an endpoint of "+issuer, endpoint)
 	if err != nil {
 		return err
 	}
@@ -152,7 +158,7 @@ func (c *Client) post(ctx context.Context, endpoint, issuer string, reg registra
 	default:
 		form.Set("client_id", reg.ID)
 	}
-	err = c.fetch.post(ctx, u, "application/x-www-form-urlencoded", header, []byte(form.Encode()), document)
+	err = c.issuer.post(ctx, u, "application/x-www-form-urlencoded", header, []byte(form.Encode()), document)
 	sent := []string{reg.Secret}
 	for _, name := range []string{"code", "code_verifier", "refresh_token", "client_assertion", "assertion", "subject_token", "token"} {
 		sent = append(sent, form.Get(name))

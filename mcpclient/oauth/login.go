@@ -204,7 +204,7 @@ func (l *login) isLost(ctx context.Context, ended *token) bool {
 
 // address returns the URL of the page where the person logs in.
 func (l *login) address() (string, error) {
-	u, err := l.fetch.parse("authorization_endpoint", l.authority.AuthorizationEndpoint)
+	u, err := l.issuer.parse("authorization_endpoint", l.authority.AuthorizationEndpoint)
 	if err != nil {
 		return "", err
 	}
@@ -216,6 +216,9 @@ func (l *login) address() (string, error) {
 		"resource": l.token.Resource,
 	} {
 		q.Set(key, value)
+	}
+	if l.cfg.Audience != "" {
+		q.Set("audience", l.cfg.Audience)
 	}
 	if len(l.token.Requested) > 0 {
 		q.Set("scope", joined(l.token.Requested))

@@ -51,6 +51,8 @@ func (c *Client) method(a *authority) string {
 		return methodJWT
 	case c.cfg.ClientSecret == "":
 		return methodNone
+	case c.cfg.AuthMethod != "":
+		return c.cfg.AuthMethod
 	}
 	return secretMethod(a.AuthMethods)
 }
@@ -117,7 +119,7 @@ func (c *Client) registerFor(ctx context.Context, a *authority, redirect string,
 	if err != nil {
 		return reg, err
 	}
-	u, err := c.fetch.parse("registration_endpoint", a.RegistrationEndpoint)
+	u, err := c.issuer.parse("registration_endpoint", a.RegistrationEndpoint)
 	if err != nil {
 		return reg, err
 	}
@@ -127,7 +129,7 @@ func (c *Client) registerFor(ctx context.Context, a *authority, redirect string,
 		Method  string `json:"token_endpoint_auth_method"`
 		Expires int64  `json:"client_secret_expires_at"`
 	}
-	if err := c.fetch.post(ctx, u, "application/json", nil, body, &answer); err != nil {
+	if err := c.issuer.post(ctx, u, "application/json", nil, body, &answer); err != nil {
 		return reg, c.explain(err)
 	}
 	switch {

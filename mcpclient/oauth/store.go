@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -19,6 +21,48 @@ type Store interface {
 	// Lock keeps other processes and callers from a key until unlock is called. It waits for them
 	// while ctx lasts.
 	Lock(ctx context.Context, key string) (unlock func(), err error)
+}
+
+// transient is a Store for as long as it is used, of one process.
+type transient struct {
+	mu  sync.Mutex // guards all
+	all map[string][]byte
+
+	key sync.Mutex // held by the one that has called Lock: each Client has few keys
+}
+
+func (t *transient) Load(key string) ([]byte, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.all[key], nil
+}
+
+func (t *transient) All() (map[string][]byte, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return maps.Clone(t.all), nil
+}
+
+func (t *transient) Save(key string, value []byte) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.all == nil {
+		t.all = map[string][]byte{}
+	}
+	t.all[key] = value
+	return nil
+}
+
+func (t *transient) Delete(key string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.all, key)
+	return nil
+}
+
+func (t *transient) Lock(context.Context, string) (func(), error) {
+	t.key.Lock()
+	return t.key.Unlock, nil
 }
 
 // record is what is kept for a server and an identity.

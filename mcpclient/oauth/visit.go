@@ -28,7 +28,8 @@ func (c *Client) Visit(ctx context.Context, redirect string, cause error) (*Visi
 	}
 	l.redirect = redirect
 	// One registration does for all identities.
-	registrar := &Client{cfg: c.cfg, server: c.server, fetch: c.fetch, key: c.keyOf("\x00clients")}
+	registrar := c.beside(c.cfg)
+	registrar.key = c.keyOf("\x00clients")
 	r, err := registrar.load()
 	if err == nil {
 		err = l.identify(ctx, registrar, r, own.Token)

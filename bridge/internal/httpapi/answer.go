@@ -53,13 +53,16 @@ func (c *Client) Unusable(res *http.Response, why string, body []byte) *toolform
 		text += ": " + why
 	}
 	if excerpt, _, ok := Text(res, body); ok && len(excerpt) > 0 {
-		text += "\n" + c.Hide(native.Cut(string(excerpt[:min(len(excerpt), maxExcerpt+1)]), maxExcerpt))
+		text += "\n" + c.Hide(res, native.Cut(string(excerpt[:min(len(excerpt), maxExcerpt+1)]), maxExcerpt))
 	}
 	return toolformat.TextResult(text, true)
 }
 
-// Hide removes the credentials of the config from a text of the API, which may repeat them.
-func (c *Client) Hide(text string) string { return c.secrets.Hide(text) }
+// Hide removes the credentials of the config, and of the request, from a text of an answer, which may repeat
+// them.
+func (c *Client) Hide(res *http.Response, text string) string {
+	return c.hideSent(res, c.secrets.Hide(text))
+}
 
 // Text returns the body of an answer as UTF-8 without a byte order mark, and its media type. ok
 // reports whether the body is text. The text may share memory with body.
@@ -122,6 +125,9 @@ func decode(body []byte, charset string) []byte {
 func (c *Client) unavailable(ctx context.Context, call Call, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	if refused := (*credentialsError)(nil); errors.As(err, &refused) {
+		return toolformat.Errorf(refused.code, "tool %s: the API %q: %v", call.Tool, c.Name, refused.error)
 	}
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {

@@ -2,7 +2,7 @@ package httpapi
 
 import (
 	"crypto/x509"
-	"io"
+	"errors"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -25,7 +25,8 @@ type Client struct {
 	MaxBytes int           // bounds the part of a body that is read, decompressed
 	HTTP     *http.Client  // follows a few redirects, to the same origin only
 
-	secrets bridge.Secrets // credentials of the config, which an API may repeat
+	secrets     bridge.Secrets // credentials of the config, which an API may repeat
+	credentials credentials    // of each request; nil means that Header and URL have all
 }
 
 // maxRedirects bounds the redirects that a request follows.
@@ -105,14 +106,16 @@ const (
 // send sends a request, and sends it again where that may help.
 func (c *Client) send(req *http.Request, retries int) (*http.Response, error) {
 	for wait := firstWait; ; wait = min(2*wait, maxWait) {
-		res, err := c.HTTP.Do(req)
+		res, err := c.exchange(req)
+		if refused := (*credentialsError)(nil); errors.As(err, &refused) {
+			return nil, err
+		}
 		pause, again := retry(res, err, wait)
 		if retries--; !again || retries < 0 || req.Context().Err() != nil {
 			return res, err
 		}
 		if res != nil {
-			_, _ = io.CopyN(io.Discard, res.Body, maxDrained)
-			res.Body.Close()
+			discard(res)
 		}
 		select {
 		case <-time.After(pause):

@@ -2,6 +2,7 @@
 //
 //   - config.go: Config, where the API is
 //   - header.go: its headers and credentials, which no result may repeat
+//   - credentials.go: those that a request is sent with, where the config has not all
 //   - client.go: Client, which sends requests to that API and nowhere else, perhaps again
 //   - answer.go: the results of failed answers and the errors of missing ones
 //

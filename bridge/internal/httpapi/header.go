@@ -32,7 +32,7 @@ func (a *auth) UnmarshalJSON(raw []byte) error {
 	return a.set("Authorization", verbatim)
 }
 
-var errAuth = errors.New(`expected the value of the Authorization header, {"bearer": TOKEN}, {"basic": {"username": …, "password": …}} or {"header": {"name": …, "value": …}}`)
+var errAuth = errors.New(`expected the value of the Authorization header, {"bearer": TOKEN}, {"basic": {"username": …, "password": …}}, {"header": {"name": …, "value": …}} or, in a config, {"oauth": {…}} alone`)
 
 func (a *auth) decode(raw []byte) error {
 	var form struct {

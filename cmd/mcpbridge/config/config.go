@@ -226,6 +226,7 @@ func (l Loader) parse(path string, data []byte, mode fs.FileMode) (*Config, erro
 			check()
 		}
 		c.checkClaims(d)
+		c.checkExchanges(d)
 	}
 	if err := d.err(); err != nil {
 		return nil, err

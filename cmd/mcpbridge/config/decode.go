@@ -39,6 +39,8 @@ type decoder struct {
 	claims   []node      // that use claims
 	atEnd    []func()    // checks that need the whole file
 
+	exchanges []node // that exchange the access tokens of callers
+
 	variables     map[string]bool // that the file refers to
 	usesWorkspace bool            // the file refers to the workspace folder
 	envFiles      []string        // that servers name, and the files of references

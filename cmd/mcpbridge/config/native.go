@@ -247,8 +247,9 @@ func appendMembers(b []byte, members []node, d *decoder) []byte {
 type API struct {
 	Name    string // lower case, as names match in any letter case
 	Type    string
-	Config  json.RawMessage // the entry with its variables filled in, without the keys of Import
+	Config  json.RawMessage // the entry with its variables filled in, without those of Import and OAuth
 	Import  *Import         // only of type openapi, whose operations become tools; else nil
+	OAuth   *OAuth          // how its access tokens are come by; nil means that Config has all credentials
 	Secrets []string        // the values of references, which stand in Config
 	Line    int
 }
@@ -300,6 +301,7 @@ func readAPI(d *decoder, n node) (API, bool) {
 	if api.Type == "openapi" {
 		api.Import, members = d.readImport(n, members)
 	}
+	members = api.takeOAuth(d, members)
 	api.Config = appendMembers(nil, members, d)
 	api.Secrets = slices.Clone(d.filledIn[filledIn:])
 	return api, true

@@ -322,6 +322,8 @@ func (d *decoder) checkServer(n node, s *Server, reach string) {
 	switch {
 	case s.PerIdentity && s.Sharing == "shared":
 		d.errorf(n.key(), `"sharing" is "shared", but with "credentials": "identity" no two principals share a connection: use "identity" or "session"`)
+	case s.OAuth.OfCaller && (s.Sharing == "shared" || s.Sharing == "identity"):
+		d.errorf(n.key(), `"sharing" can only be "session", as no two callers share a connection: its "oauth" exchanges their own tokens`)
 	case s.PerIdentity && s.OAuth.Grant != "":
 		d.errorf(n.key(), `"credentials": "identity" needs persons who log in: "grant" in its "oauth" is for the bridge itself`)
 	}

@@ -13,7 +13,7 @@ import (
 type APIState struct {
 	Name, Type string
 	Tools      int   // that use it
-	Connected  bool  // whether it was connected; an API of HTTP is not
+	Connected  bool  // whether it was connected; of an API of HTTP, whether it gave an access token
 	Err        error // why it cannot be used
 }
 
@@ -72,6 +72,12 @@ func (n *nativeLoader) pingOf(name string) (func(context.Context) error, error) 
 	}
 	if b, ok := backend.(interface{ Ping(context.Context) error }); ok {
 		return b.Ping, nil
+	}
+	if login := n.logins[name]; login != nil {
+		return func(ctx context.Context) error {
+			_, err := login.Authorization(ctx)
+			return err
+		}, nil
 	}
 	return nil, nil
 }

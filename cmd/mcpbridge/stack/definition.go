@@ -291,8 +291,11 @@ func (n *nativeLoader) importDocument(api *config.API) (i imported, err error) {
 		}
 	}
 	opt.URL, _ = wire.Text(wire.Lookup(api.Config, "url"))
-	opt.Secured = wire.Lookup(api.Config, "auth") != nil || wire.Lookup(api.Config, "headers") != nil || strings.Contains(opt.URL, "?")
+	opt.Secured = wire.Lookup(api.Config, "auth") != nil || api.OAuth != nil || wire.Lookup(api.Config, "headers") != nil || strings.Contains(opt.URL, "?")
 	opt.Set = setByConfig(api.Config, opt.URL)
+	if api.OAuth != nil {
+		opt.Set = append(opt.Set, "Authorization")
+	}
 	got, err := openapi.Import(document, opt)
 	if err != nil && api.Import.Inline == nil {
 		err = fmt.Errorf("%s: %w", i.where, err)

@@ -7,7 +7,8 @@
 // Files: stack.go (New, Close, the states of servers), layer.go (the wrappers, in their order), why.go (what
 // they do to one tool), pool.go (the clients that Stacks share), live.go (a Stack whose config changes), calls.go (the record of calls), native.go
 // (native tools; a new kind is a line in nativeKinds), definition.go (their definitions: files, checks,
-// OpenAPI documents), api.go (the states of APIs), key.go (keys of definitions that are misspelled,
+// OpenAPI documents), api.go (the states of APIs), oauth.go (their access tokens, and those of
+// servers), exchange.go and forward.go (those of callers), key.go (keys of definitions that are misspelled,
 // misplaced or unknown), provider.go (a new provider is a row of providerKinds), models.go (the choice of a
 // model), recorder.go (conversations that native tools save).
 //

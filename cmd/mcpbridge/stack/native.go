@@ -2,7 +2,6 @@ package stack
 
 import (
 	"bytes"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +19,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
+	"github.com/mcpbridge/mcpbridge/mcpclient/oauth"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -37,10 +37,12 @@ func nativeKinds(supervisor *process.Supervisor) []bridge.NativeKind {
 type nativeLoader struct {
 	cfg      *config.Config
 	log      *slog.Logger
-	roots    *x509.CertPool
+	roots    trust
+	store    oauth.Store // of the access tokens of APIs; nil means that they are not kept
 	kinds    []bridge.NativeKind
 	apis     []config.API
 	backends map[string]bridge.Backend // by kind and name of the API
+	logins   map[string]*oauth.Client  // by API, of those whose access tokens the bridge gets for itself
 	tools    []bridge.Tool
 	names    map[string]bool // of tools
 	users    map[string]int  // of tools, by the name of their API
@@ -51,8 +53,8 @@ type nativeLoader struct {
 	advice   []string // what could be better, although nothing is wrong
 }
 
-func loadNatives(cfg *config.Config, log *slog.Logger, roots *x509.CertPool, supervisor *process.Supervisor) *nativeLoader {
-	n := &nativeLoader{cfg: cfg, log: log, roots: roots, kinds: nativeKinds(supervisor), apis: slices.Clone(cfg.APIs), backends: map[string]bridge.Backend{}, names: map[string]bool{}, users: map[string]int{}, broken: map[string]string{}}
+func loadNatives(cfg *config.Config, log *slog.Logger, roots trust, supervisor *process.Supervisor, store oauth.Store) *nativeLoader {
+	n := &nativeLoader{cfg: cfg, log: log, roots: roots, store: store, logins: map[string]*oauth.Client{}, kinds: nativeKinds(supervisor), apis: slices.Clone(cfg.APIs), backends: map[string]bridge.Backend{}, names: map[string]bool{}, users: map[string]int{}, broken: map[string]string{}}
 	imported := n.importAll() // first, as definitions may use the same APIs
 	for _, d := range cfg.Tools {
 		if d.Inline != nil {
@@ -256,7 +258,7 @@ func (n *nativeLoader) namesWith(another string) string {
 
 // backend returns the backend of an API, which it opens for the first tool.
 func (n *nativeLoader) backend(kind *bridge.NativeKind, api *config.API) (bridge.Backend, error) {
-	cfg := bridge.BackendConfig{Dir: n.cfg.Dir, Log: n.log, Roots: n.roots, Hidden: slices.Sorted(maps.Keys(n.cfg.Context))}
+	cfg := bridge.BackendConfig{Dir: n.cfg.Dir, Log: n.log, Roots: n.roots.pool, Hidden: slices.Sorted(maps.Keys(n.cfg.Context))}
 	if api != nil {
 		cfg.Name, cfg.Config, cfg.Secrets = api.Name, api.Config, api.Secrets
 	}
@@ -264,7 +266,11 @@ func (n *nativeLoader) backend(kind *bridge.NativeKind, api *config.API) (bridge
 	if b, ok := n.backends[key]; ok {
 		return b, nil
 	}
-	b, err := kind.Open(cfg)
+	err := n.authorize(api, &cfg)
+	var b bridge.Backend
+	if err == nil {
+		b, err = kind.Open(cfg)
+	}
 	if err != nil {
 		if api != nil {
 			err = fmt.Errorf("%s:%d: %w", n.cfg.Path, api.Line, err)
@@ -273,6 +279,30 @@ func (n *nativeLoader) backend(kind *bridge.NativeKind, api *config.API) (bridge
 	}
 	n.backends[key] = b
 	return b, nil
+}
+
+// authorize sets the credentials of an API that wants OAuth.
+func (n *nativeLoader) authorize(api *config.API, cfg *bridge.BackendConfig) error {
+	if api == nil || api.OAuth == nil {
+		return nil
+	}
+	url, _ := wire.Text(wire.Lookup(api.Config, "url"))
+	access := accessTo(url, api.OAuth, n.roots)
+	access.API, access.Store = true, n.store
+	if api.OAuth.OfCaller {
+		e, err := newExchange(n.cfg, access)
+		if err != nil {
+			return fmt.Errorf("api %s: oauth: %w", api.Name, err)
+		}
+		cfg.Credentials = e.ofCall()
+		return nil
+	}
+	login, err := oauth.New(access)
+	if err != nil {
+		return fmt.Errorf("api %s: oauth: %w", api.Name, err)
+	}
+	cfg.Credentials, n.logins[api.Name] = login, login
+	return nil
 }
 
 func (n *nativeLoader) close() {

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -38,23 +39,41 @@ func NewLogin(cfg *config.Config, server *config.Server, store oauth.Store, iden
 		return nil, fmt.Errorf("it is a program: OAuth is for servers with a url")
 	case o.Off:
 		return nil, fmt.Errorf(`"oauth" in its config is false`)
+	case o.OfCaller:
+		return nil, fmt.Errorf("nobody logs in to it: the access tokens of callers are exchanged")
 	case hasCredentials(server):
-		return nil, fmt.Errorf("its config has other credentials: an Authorization header, or a user in its url")
+		return nil, errOtherCredentials
 	}
 	trusted, err := roots(cfg)
 	if err != nil {
 		return nil, err
 	}
-	mayAsk := isOperator
-	if identity != "" {
-		mayAsk = nil // its login is by a page of the bridge
+	access := accessTo(server.URL, o, trusted)
+	access.Identity, access.Store = identity, store
+	access.Command = commandFor(cfg, "login", server.Name, "--upstream "+quoted(server.URL))
+	if identity == "" { // else its login is by a page of the bridge
+		access.MayAsk = isOperator
 	}
-	return oauth.New(oauth.Config{
-		Server: server.URL, Identity: identity, Store: store, Roots: trusted.pool,
-		Command: commandFor(cfg, "login", server.Name, "--upstream "+quoted(server.URL)), MayAsk: mayAsk,
-		Grant: oauth.Grant(o.Grant), Issuer: o.Issuer, ClientID: o.ClientID, ClientSecret: o.ClientSecret, PrivateKey: o.PrivateKey,
-		ClientMetadata: o.ClientMetadata, Scopes: o.Scopes, CallbackPort: o.CallbackPort, Assertion: o.Assertion,
-	})
+	return oauth.New(access)
+}
+
+var errOtherCredentials = errors.New("its config has other credentials: an Authorization header, or a user in its url")
+
+// accessTo returns the access to a server or an API, as its config says.
+func accessTo(url string, o *config.OAuth, roots trust) oauth.Config {
+	return oauth.Config{
+		Server: url, Roots: roots.pool, Grant: oauth.Grant(o.Grant), Issuer: o.Issuer, TokenURL: o.TokenURL,
+		ClientID: o.ClientID, ClientSecret: o.ClientSecret, PrivateKey: o.PrivateKey, AuthMethod: o.AuthMethod, ClientMetadata: o.ClientMetadata,
+		Scopes: o.Scopes, Resource: o.Resource, Audience: o.Audience, CallbackPort: o.CallbackPort, Assertion: o.Assertion,
+	}
+}
+
+// exchangeAt returns what exchanges the tokens of callers for those of a server.
+func (s *Stack) exchangeAt(server *config.Server) (*exchange, error) {
+	if hasCredentials(server) {
+		return nil, errOtherCredentials
+	}
+	return newExchange(s.cfg, accessTo(server.URL, &server.OAuth, s.roots))
 }
 
 // hasCredentials reports whether a config gives its server credentials that OAuth would replace.

@@ -120,7 +120,7 @@ func build(cfg *config.Config, opts Options) (*Stack, error) {
 	if s.roots, err = roots(cfg); err != nil {
 		return nil, err
 	}
-	if err := s.openNatives(opts.Strict); err != nil {
+	if err := s.openNatives(opts.Strict, opts.Credentials); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	info, _ := json.Marshal(map[string]string{"name": "mcpbridge", "version": opts.Version}) // cannot fail: strings
@@ -182,8 +182,8 @@ func (s *Stack) Open(ctx context.Context, caller *bridge.Caller) (bridge.Session
 	return s.source.Open(ctx, caller)
 }
 
-func (s *Stack) openNatives(strict bool) (err error) {
-	s.natives = loadNatives(s.cfg, s.log, s.roots.pool, s.pool.supervisor)
+func (s *Stack) openNatives(strict bool, credentials oauth.Store) (err error) {
+	s.natives = loadNatives(s.cfg, s.log, s.roots, s.pool.supervisor, credentials)
 	store, err := s.natives.chat.store(s.cfg, s.log)
 	if err != nil {
 		s.natives.fault("%s: %s", s.cfg.Path, strings.TrimPrefix(err.Error(), "bridge: "))
@@ -247,8 +247,17 @@ func (s *Stack) definition(server config.Server, opts *Options, info []byte) def
 	if server.Command == "" {
 		c.Roots = s.roots.pool
 		d := definition{Config: c, identity: identity + s.roots.digest}
-		if server.Forward {
+		switch {
+		case server.Forward:
 			d.Own, d.PerToken = forward, true
+			return d
+		case server.OAuth.OfCaller && server.Fault == nil:
+			d.identity = fmt.Sprintf("%s %q %#v", d.identity, s.cfg.Auth.Issuer, server.OAuth)
+			if e, err := s.exchangeAt(&server); err != nil {
+				d.Fault = fmt.Errorf("oauth: %w", err)
+			} else {
+				d.Own, d.PerToken = e.own, true
+			}
 			return d
 		}
 		switch login := s.login(&server, opts.Credentials); {

@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -294,22 +295,95 @@ func TestIssuer(t *testing.T) {
 
 // A client with a key needs no person.
 func TestClientCredentials(t *testing.T) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	succeeds(t, err)
-	raw, err := x509.MarshalPKCS8PrivateKey(key)
-	succeeds(t, err)
-	issuer := Start(t, map[string]any{
-		"client_id": "nightly", "grant_types": []string{"client_credentials"}, "response_types": []string{}, "redirect_uris": []string{},
+	key, pemKey := newKey(t)
+	issuer := Start(t, machine("nightly", map[string]any{
 		"token_endpoint_auth_method": "private_key_jwt",
 		"jwks":                       jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), Algorithm: "ES256", Use: "sig"}}},
-	}).Issuer
+	})).Issuer
 	r := newResource(t, issuer)
 	c := newClient(t, r, &Memory{}, func(cfg *oauth.Config) {
-		cfg.Grant, cfg.ClientID = oauth.ClientCredentials, "nightly"
-		cfg.PrivateKey = string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}))
+		cfg.Grant, cfg.ClientID, cfg.PrivateKey = oauth.ClientCredentials, "nightly", pemKey
 	})
 	succeeds(t, call(t, r, c, "read"))
 	succeeds(t, call(t, r, c, "write")) // it asks for more scopes by itself
 	r.refuse(r.latest())
 	succeeds(t, call(t, r, c, "read"))
+}
+
+// TestAPI gets tokens for an HTTP API, with a secret and with a key, by the issuer's metadata and by the URL of
+// its token endpoint.
+func TestAPI(t *testing.T) {
+	key, pemKey := newKey(t)
+	issuer := Start(t,
+		machine("keyed", map[string]any{"token_endpoint_auth_method": "private_key_jwt", "jwks": jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), Algorithm: "ES256", Use: "sig"}}}}),
+		machine("basic", map[string]any{"client_secret": secret}),
+		machine("post", map[string]any{"client_secret": secret, "token_endpoint_auth_method": "client_secret_post"}),
+	).Issuer
+	r := newResource(t, issuer)
+	for id, change := range map[string]func(*oauth.Config){
+		"keyed": func(cfg *oauth.Config) { cfg.Issuer, cfg.PrivateKey = issuer, pemKey },
+		"basic": func(cfg *oauth.Config) { cfg.Issuer, cfg.ClientSecret = issuer, secret },
+		"post": func(cfg *oauth.Config) {
+			cfg.TokenURL, cfg.ClientSecret, cfg.AuthMethod = issuer+"/token", secret, "client_secret_post"
+		},
+	} {
+		c := newClient(t, r, nil, func(cfg *oauth.Config) {
+			cfg.API, cfg.Grant, cfg.ClientID, cfg.Resource, cfg.Scopes = true, oauth.ClientCredentials, id, r.URL+"/mcp", []string{"read"}
+			change(cfg)
+		})
+		value, err := c.Authorization(t.Context())
+		succeeds(t, err)
+		if scopes, ok := r.scopes(strings.TrimPrefix(value, "Bearer ")); !ok || !slices.Equal(scopes, []string{"read"}) {
+			t.Errorf("%s: a token for %q, of this API: %v", id, scopes, ok)
+		}
+	}
+	c := newClient(t, r, nil, func(cfg *oauth.Config) {
+		cfg.API, cfg.Grant, cfg.ClientID, cfg.Issuer, cfg.ClientSecret = true, oauth.ClientCredentials, "basic", issuer, "another secret"
+	})
+	_, err := c.Authorization(t.Context())
+	wants(t, err, issuer+" gives no token: invalid_client")
+}
+
+// TestTokenExchange exchanges the token of a person for one of another server.
+func TestTokenExchange(t *testing.T) {
+	issuer := Start(t, machine("bridge", map[string]any{"client_secret": secret, "grant_types": []string{"client_credentials", string(oauth.TokenExchange)}})).Issuer
+	front, r := newResource(t, issuer), newResource(t, issuer)
+	person := newClient(t, front, &Memory{}, nil)
+	succeeds(t, person.Login(t.Context(), []string{"read"}, Browser(t)))
+	succeeds(t, call(t, front, person, "read"))
+	own := front.latest()
+	if _, ok := r.scopes(own); ok {
+		t.Fatal("the person's own token is good for the other server")
+	}
+	e, err := oauth.NewExchange(oauth.Config{Server: r.URL + "/mcp", Issuer: issuer, ClientID: "bridge", ClientSecret: secret, Scopes: []string{"read"}})
+	succeeds(t, err)
+	succeeds(t, call(t, r, e.Client(own), "read"))
+	var claims jwt.Claims
+	parsed, err := jwt.ParseSigned(r.latest(), []jose.SignatureAlgorithm{jose.ES256})
+	succeeds(t, err)
+	if err := parsed.Claims(r.keys, &claims); err != nil || claims.Subject != "ana" {
+		t.Errorf("the token is that of %q, %v", claims.Subject, err)
+	}
+	r.refuse(r.latest())
+	succeeds(t, call(t, r, e.Client(own), "read"))
+	wants(t, call(t, r, e.Client(own+"x"), "read"), "gives no token: invalid_grant")
+}
+
+const secret = "a secret of 32 characters or more"
+
+// machine is a client that needs no person.
+func machine(id string, more map[string]any) map[string]any {
+	c := map[string]any{"client_id": id, "grant_types": []string{"client_credentials"}, "response_types": []string{}, "redirect_uris": []string{}}
+	maps.Copy(c, more)
+	return c
+}
+
+// newKey returns a key, also in PEM form.
+func newKey(t *testing.T) (*ecdsa.PrivateKey, string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	succeeds(t, err)
+	raw, err := x509.MarshalPKCS8PrivateKey(key)
+	succeeds(t, err)
+	return key, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}))
 }

@@ -1,5 +1,5 @@
 // An authorization server for tests: it registers every client, and lets anyone log in as ana, who is of
-// the group support. It prints its issuer. Then it carries out what each line of its standard input says,
+// the group support. It exchanges its own access tokens for those of other resources. It prints its issuer. Then it carries out what each line of its standard input says,
 // with a line when that is done, and ends with it:
 //
 //   rotate     signs with another key, and forgets the one before
@@ -7,8 +7,10 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { createServer } from 'node:http';
 import { createInterface } from 'node:readline';
-import Provider from 'oidc-provider';
+import { jwtVerify } from 'jose';
+import Provider, { errors } from 'oidc-provider';
 
+const exchange = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const settings = JSON.parse(process.argv[2]);
 const now = Date.now;
 
@@ -27,8 +29,9 @@ class Store {
 
 // create returns a provider with a key of its own.
 function create(issuer) {
-  const key = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' });
-  return new Provider(issuer, {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const key = privateKey.export({ format: 'jwk' });
+  const provider = new Provider(issuer, {
     jwks: { keys: [{ ...key, alg: 'ES256', use: 'sig' }] },
     adapter: Store,
     clients: settings.clients,
@@ -59,6 +62,27 @@ function create(issuer) {
       },
     },
   });
+  provider.registerGrantType(exchange, (ctx) => exchangeToken(provider, publicKey, ctx),
+    ['subject_token', 'subject_token_type', 'requested_token_type', 'resource', 'scope']);
+  return provider;
+}
+
+// exchangeToken gives a token of the same account for another resource (RFC 8693).
+async function exchangeToken(provider, key, ctx) {
+  const { client, params } = ctx.oidc;
+  let claims;
+  try {
+    claims = (await jwtVerify(params.subject_token, key, { issuer: provider.issuer })).payload;
+  } catch {
+    throw new errors.InvalidGrant('the subject_token is not valid');
+  }
+  const token = new provider.AccessToken({ client, accountId: claims.sub, scope: params.scope, gty: exchange });
+  token.resourceServer = new provider.ResourceServer(params.resource, {
+    audience: params.resource, accessTokenTTL: settings.lifetime, accessTokenFormat: 'jwt', jwt: { sign: { alg: 'ES256' } },
+  });
+  ctx.body = {
+    access_token: await token.save(), issued_token_type: params.requested_token_type, token_type: 'Bearer', expires_in: token.expiration,
+  };
 }
 
 const server = createServer();
