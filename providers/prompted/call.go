@@ -58,7 +58,7 @@ func (s *scanner) calls(value []byte, strict bool) (all []call, readable bool) {
 
 // call returns the call in an object.
 func (s *scanner) call(object []byte, strict bool) (c call, ok bool) {
-	if inner := wire.Lookup(object, "function"); len(inner) > 0 && inner[0] == '{' {
+	if inner := wire.Lookup(object, "function"); isObject(inner) {
 		object = inner
 	}
 	var word string
@@ -78,6 +78,9 @@ func (s *scanner) call(object []byte, strict bool) (c call, ok bool) {
 		}
 	}
 	var known bool
+	if word == "" && !strict && len(others) == 1 && c.arguments == nil && isObject(wire.Lookup(object, others[0])) { // Apertus
+		word, c.arguments, others = others[0], wire.Lookup(object, others[0]), nil
+	}
 	c.name, known = s.resolve(word)
 	switch {
 	case strict && unclear:
@@ -95,6 +98,8 @@ func (s *scanner) call(object []byte, strict bool) (c call, ok bool) {
 	c.arguments = s.gathered(c, object, others)
 	return c, true
 }
+
+func isObject(value []byte) bool { return len(value) > 0 && value[0] == '{' }
 
 // isSchema reports whether arguments are a schema, which makes the call the definition of a tool.
 func isSchema(arguments []byte) bool {

@@ -8,21 +8,10 @@ import (
 )
 
 const (
-	whiteSpace    = " \t\r\n"
-	fenceMark     = "```"
-	functionOpen  = "<function="
-	functionEnd   = "</function>"
-	parameterOpen = "<parameter="
-	parameterEnd  = "</parameter>"
-	responseOpen  = "<tool_response"
+	whiteSpace   = " \t\r\n"
+	fenceMark    = "```"
+	responseOpen = "<tool_response"
 )
-
-var functionEnds = []string{functionEnd}
-
-// otherMarks are what a prompt and its calls have beside openers and their ends.
-var otherMarks = []string{
-	functionOpen, functionEnd, parameterOpen, parameterEnd, responseOpen, "</tool_response", "<tools>", "</tools>",
-}
 
 // thoughts begin a reply, and have no calls.
 var thoughts = []struct{ open, end string }{
@@ -32,60 +21,20 @@ var thoughts = []struct{ open, end string }{
 	{"<seed:think>", "</seed:think>"},
 	{"<|START_THINKING|>", "<|END_THINKING|>"}, // Command-A
 	{"[THINK]", "[/THINK]"},                    // Magistral
+	{"<|channel>thought", "<channel|>"},        // Gemma 4
+	{"<|inner_prefix|>", "<|inner_suffix|>"},   // Apertus
 }
 
 // A form is a way to mark calls in a text.
 type form struct {
+	open   string   // in any letter case
 	ends   []string // any of these ends it; nil means nothing does
 	strict bool     // a call must be JSON with arguments, since nothing else marks it
+	plain  bool     // open is text that may occur anywhere
 }
 
 // isBlock reports whether a form is a block of code.
 func (f *form) isBlock() bool { return f.ends != nil && f.ends[0] == fenceMark }
-
-// An opener is the beginning of a form.
-type opener struct {
-	text string // in any letter case
-	form form
-}
-
-// openers mark JSON, Python's calls, or a tool's name before JSON. One that begins with another
-// is before it.
-var openers = []opener{
-	// Hermes and Qwen; AbstractLLM, with the tool_use of its documentation and Gemma's variant.
-	{"<tool_call>", form{ends: []string{"</tool_call>"}}},
-	{"<tool_calls>", form{ends: []string{"</tool_calls>"}}},
-	{"<tool_use>", form{ends: []string{"</tool_use>"}}},
-	{"<function_call>", form{ends: []string{"</function_call>"}}},
-	{"<function_calls>", form{ends: []string{"</function_calls>"}}},
-	{"<|tool_call|>", form{ends: []string{"</|tool_call|>", "<|/tool_call|>", "</tool_call>"}}},
-	{"|tool_call|", form{ends: []string{"|/tool_call|", "</|tool_call|>", "<|/tool_call|>"}}},
-	{"tool_call:", form{}}, // at the beginning of a line
-	// Mistral, Llama 3.
-	{"[TOOL_CALLS]", form{}},
-	{"<|python_tag|>", form{}},
-	// Llama 4, LFM2, Command-A, Nemotron, InternLM, LongCat, Pangu.
-	{"<|python_start|>", form{ends: []string{"<|python_end|>"}}},
-	{"<|tool_call_start|>", form{ends: []string{"<|tool_call_end|>"}}},
-	{"<|START_ACTION|>", form{ends: []string{"<|END_ACTION|>"}}},
-	{"<TOOLCALL>", form{ends: []string{"</TOOLCALL>"}}},
-	{"<|action_start|><|plugin|>", form{ends: []string{"<|action_end|>"}}},
-	{"<longcat_tool_call>", form{ends: []string{"</longcat_tool_call>"}}},
-	{"[unused11]", form{ends: []string{"[unused12]"}}},
-	// Kimi K2.
-	{"<|tool_calls_section_begin|>", form{ends: []string{"<|tool_calls_section_end|>"}}},
-	{"<|tool_call_begin|>", form{ends: []string{"<|tool_call_end|>"}}},
-	// DeepSeek V3 and V3.1, in some conversions with bars of ASCII.
-	{"<｜tool▁calls▁begin｜>", form{ends: []string{"<｜tool▁calls▁end｜>"}}},
-	{"<｜tool▁call▁begin｜>function<｜tool▁sep｜>", form{ends: []string{"<｜tool▁call▁end｜>"}}},
-	{"<｜tool▁call▁begin｜>", form{ends: []string{"<｜tool▁call▁end｜>"}}},
-	{"<|tool▁calls▁begin|>", form{ends: []string{"<|tool▁calls▁end|>"}}},
-	{"<|tool▁call▁begin|>function<|tool▁sep|>", form{ends: []string{"<|tool▁call▁end|>"}}},
-	{"<|tool▁call▁begin|>", form{ends: []string{"<|tool▁call▁end|>"}}},
-}
-
-// argumentMarks stand between the name of a tool and its arguments: Mistral, Kimi, DeepSeek.
-var argumentMarks = []string{"[ARGS]", "<|tool_call_argument_begin|>", "<｜tool▁sep｜>", "<|tool▁sep|>"}
 
 // blocks are the languages of blocks of code that hold calls.
 var blocks = map[string]form{
@@ -98,17 +47,29 @@ var blocks = map[string]form{
 	"function_call": {ends: []string{fenceMark}},
 }
 
-// openerOf returns the opener at the start of w, or nil. partly reports that w may begin another
-// one.
-func openerOf(w []byte) (o *opener, partly bool) {
-	for i := range openers {
-		full, begun := hasPrefix(w, openers[i].text)
+// openerOf returns the form that begins at the start of w, or nil. partly reports that w may begin
+// another one.
+func openerOf(w []byte, forms []form) (in *form, partly bool) {
+	for i := range forms {
+		full, begun := hasPrefix(w, forms[i].open)
 		if full {
-			return &openers[i], partly
+			return &forms[i], partly
 		}
 		partly = partly || begun
 	}
 	return nil, partly
+}
+
+// prefixOf returns the text with which w begins, or "". partly reports that w may begin with one.
+func prefixOf(w []byte, texts []string) (text string, partly bool) {
+	for _, text := range texts {
+		full, begun := hasPrefix(w, text)
+		if full {
+			return text, partly
+		}
+		partly = partly || begun
+	}
+	return "", partly
 }
 
 // endLen returns the length of the form's end at the start of w, with the leftovers that some

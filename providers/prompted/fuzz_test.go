@@ -9,23 +9,31 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 
-// FuzzScanner: a text in pieces has the same result as the whole text. Text that is not a call
-// is never lost, and arguments are JSON.
+// FuzzScanner: a text in pieces has the same result as the whole text, in each grammar. Text that is
+// not a call is never lost, and arguments are JSON.
 func FuzzScanner(f *testing.F) {
 	for _, c := range append(scannerCases, abstractCases...) {
 		f.Add(c.text, []byte{2}, uint16(1000))
 		f.Add(c.text, []byte{7, 0, 30}, uint16(40))
 	}
-	f.Fuzz(func(t *testing.T, text string, cuts []byte, most uint16) {
-		holdsTogether(t, text, cuts, 16+int(most))
-	})
+	for i := range grammars {
+		f.Add(example(&grammars[i]), []byte{3}, uint16(1<<12/len(grammars)*len(grammars)+i))
+	}
+	f.Fuzz(func(t *testing.T, text string, cuts []byte, most uint16) { holdsTogether(t, text, cuts, most) })
+}
+
+// example returns two calls in a grammar.
+func example(g *grammar) string {
+	w := writer{grammar: g.written(), req: request()}
+	call := &providers.Call{Name: "add", Arguments: json.RawMessage(`{"a":1,"b":"x"}`)}
+	return string(w.appendCalls(nil, []*providers.Call{call, call}))
 }
 
 // FuzzForms does the same with texts made of fragments of forms.
 func FuzzForms(f *testing.F) {
 	f.Add([]byte{0, 30, 16, 1, 33}, []byte{2}, uint16(1000))
 	f.Fuzz(func(t *testing.T, picks, cuts []byte, most uint16) {
-		holdsTogether(t, assembled(picks), cuts, 16+int(most))
+		holdsTogether(t, assembled(picks), cuts, most)
 	})
 }
 
@@ -46,34 +54,39 @@ func fragments() []string {
 	all := []string{
 		paris, `{"name": "add"`, `, "arguments": {"a": 1}}`, `{"arguments":`, `{'name': 'add'`, `"`, `'`, `\`, `{`, `}`, `[`, `]`, `(`, `)`, `,`, `;`, `:`, `=`, "\n", " ", "\t",
 		fenceMark, "```json\n", "```tool_code\n", "```python\n", "~~~", "`", "“", "”", "‘", "’", "„", "»", "::\n\n", ".. ", "<code>", "</code>", "<textarea", "</pre>", "\n\n", "> ", "    ", "- ", "<!--", "-->", "'", `"""`, "add", "get_weather", "add(", "print(", "a=1", "x", "é", "1", "null", `<`, `|`, `</`, `>`, "<b>",
-		functionOpen, "add>", functionEnd, parameterOpen, "a>", parameterEnd, idMark, argumentMarks[0], argumentMarks[1], argumentMarks[2], "functions.", ":0", thinkOpen, thinkEnd, "<tool_response>", `"tool_calls": [`, `"function": `, `{"id": "x",`,
+		"add>", "a>", `"add">`, `"a" string="false">`, idMark, "functions.", ":0", "call:add{", "a:", thinkOpen, thinkEnd, ">>>", "all\n", "to=functions.add", "assistant", "commentary", "Action: ", `"tool_calls": [`, `"function": `, `{"id": "x",`,
 	}
-	for _, o := range openers {
-		all = append(append(all, o.text, o.text[:len(o.text)/2]), o.form.ends...)
+	for _, o := range testSyntax().openers {
+		all = append(all, o.open[:len(o.open)/2])
 	}
-	return all
+	return append(all, testSyntax().marks...)
 }
 
-// holdsTogether compares the results of a text in pieces and as a whole.
-func holdsTogether(t *testing.T, text string, cuts []byte, limit int) {
-	whole := scanned(limit, text)
-	if got := scanned(limit, portions(text, cuts)...); got != whole {
-		t.Fatalf("%q in portions:\n%s\nwhole:\n%s", text, got, whole)
+// holdsTogether compares the results of a text in pieces and as a whole. The limit of calls
+// selects a grammar too.
+func holdsTogether(t *testing.T, text string, cuts []byte, most uint16) {
+	limit, g := 16+int(most), &grammars[int(most)%len(grammars)]
+	whole := scannedIn(g, limit, text)
+	if got := scannedIn(g, limit, portions(text, cuts)...); got != whole {
+		t.Fatalf("%s: %q in portions:\n%s\nwhole:\n%s", g.name, text, got, whole)
 	}
-	for _, fault := range lost(limit, text) {
-		t.Errorf("%q: %s", text, fault)
+	if g.name == harmony || g.words != "" {
+		return // some marks are neither text nor a call
+	}
+	for _, fault := range lost(g, limit, text) {
+		t.Errorf("%s: %q: %s", g.name, text, fault)
 	}
 }
 
 // lost returns what of a text is neither emitted nor part of a call.
-func lost(limit int, text string) (faults []string) {
+func lost(g *grammar, limit int, text string) (faults []string) {
 	type found struct {
 		piece
 		at int
 	}
 	var s *scanner
 	var all []found
-	s = newTestScanner(limit, func(p piece) { all = append(all, found{p, len(text) - len(s.held)}) })
+	s = newScannerIn(g, limit, func(p piece) { all = append(all, found{p, len(text) - len(s.held)}) })
 	s.write(text)
 	s.close()
 	say := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }

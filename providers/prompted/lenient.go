@@ -20,6 +20,8 @@ type lenientParser struct {
 	i     int
 	out   []byte
 	depth int
+
+	marked bool // strings may be in the marks of Gemma, or in none
 }
 
 // toJSON returns a value as JSON: unchanged, if it is JSON already.
@@ -64,6 +66,8 @@ func (l *lenientParser) value() bool {
 	}
 	defer func() { l.depth-- }()
 	switch c := l.peek(); {
+	case l.marked && l.markedText():
+		return true
 	case c == '{':
 		return l.list('}', "{}", l.member)
 	case c == '[':
@@ -72,9 +76,10 @@ func (l *lenientParser) value() bool {
 		return l.list(')', "[]", l.value)
 	case c == '"', c == '\'':
 		return l.text()
-	case c == '-', c >= '0' && c <= '9':
+	case !l.marked && (c == '-' || c >= '0' && c <= '9'):
 		return l.number()
 	}
+	from := l.i
 	switch l.word() {
 	case "true", "True":
 		l.out = append(l.out, "true"...)
@@ -83,7 +88,8 @@ func (l *lenientParser) value() bool {
 	case "null", "None":
 		l.out = append(l.out, "null"...)
 	default:
-		return false
+		l.i = from
+		return l.marked && l.bareText()
 	}
 	return true
 }
@@ -114,12 +120,55 @@ func (l *lenientParser) member() bool {
 }
 
 func (l *lenientParser) key() bool {
+	if l.marked {
+		return l.markedText() || l.bareKey()
+	}
 	if c := l.peek(); c == '"' || c == '\'' {
 		return l.text()
 	}
 	word := l.word()
 	l.out = wire.AppendString(l.out, word)
 	return word != ""
+}
+
+// markedText reads a string in the marks of Gemma.
+func (l *lenientParser) markedText() bool {
+	l.peek()
+	mark, _ := prefixOf(l.in[l.i:], textMarks)
+	text, _, closed := bytes.Cut(l.in[l.i+len(mark):], []byte(mark))
+	if mark == "" || !closed {
+		return false
+	}
+	l.i += len(text) + 2*len(mark)
+	l.out = wire.AppendString(l.out, text)
+	return true
+}
+
+// bareText reads a number, or a string without marks.
+func (l *lenientParser) bareText() bool {
+	n := bytes.IndexAny(l.in[l.i:], ",]}")
+	if n < 0 {
+		return false
+	}
+	text := bytes.TrimSpace(l.in[l.i : l.i+n])
+	l.i += n
+	if json.Valid(text) {
+		l.out = append(l.out, text...)
+	} else {
+		l.out = wire.AppendString(l.out, text)
+	}
+	return len(text) > 0
+}
+
+// bareKey reads a key without marks, up to its colon.
+func (l *lenientParser) bareKey() bool {
+	n := bytes.IndexAny(l.in[l.i:], ":,{}")
+	if n <= 0 || l.in[l.i+n] != ':' {
+		return false
+	}
+	l.out = wire.AppendString(l.out, bytes.Trim(l.in[l.i:l.i+n], whiteSpace+`"'`))
+	l.i += n
+	return true
 }
 
 // word reads a name or a keyword, which may be "".

@@ -10,18 +10,52 @@ func (s *scanner) match(w []byte, final bool) finding {
 	if w[0] == '`' {
 		return s.matchCodeBlock(w, final)
 	}
-	if f := s.matchMark(w, final); f.verdict != notCall {
+	if f := s.matchMark(w, final); f.verdict != notCall || f.n > 0 {
 		return f
 	}
-	switch o, partly := openerOf(w); {
+	var in *form
+	var partly bool
+	if s.place.line != inside {
+		if n, begun := s.wordsLen(w); n > 0 {
+			return finding{verdict: isMarkup, n: n}
+		} else if begun && !final {
+			return finding{}
+		}
+		in, partly = openerOf(w, s.own)
+	}
+	if in == nil && !partly {
+		in, partly = openerOf(w, s.openers)
+	}
+	atStart := s.place.line == atStart && s.place.paragraph.nested == 0
+	switch {
 	case partly && !final:
 		return finding{}
-	case o != nil:
-		return s.matchForm(w, final, len(o.text), s.only(o.form))
-	case s.place.line == atStart && s.place.paragraph.nested == 0 && (w[0] == '{' || w[0] == '['):
+	case in != nil:
+		return s.matchForm(w, final, len(in.open), s.only(*in))
+	case atStart && (w[0] == '{' || w[0] == '['):
 		return s.matchForm(w, final, 0, s.only(form{strict: true}))
+	case s.isBare():
+		return s.matchForm(w, final, 0, s.only(form{plain: true}))
 	}
 	return finding{verdict: notCall}
+}
+
+// isBare reports whether a call may begin without its opener, which the prompt ends with.
+func (s *scanner) isBare() bool { return s.grammar.bare && !s.place.begun }
+
+// wordsLen returns the length of what precedes words for the user at the start of w, or 0. partly
+// reports that w may begin with it.
+func (s *scanner) wordsLen(w []byte) (n int, partly bool) {
+	words := s.grammar.words
+	if words == "" {
+		return 0, false
+	}
+	all := []string{s.grammar.call.open + words}
+	if s.isBare() {
+		all = append(all, words)
+	}
+	mark, partly := prefixOf(w, all)
+	return len(mark), partly
 }
 
 // only returns a form that is in no other one. It is valid until the next call of only.
@@ -37,15 +71,20 @@ func (s *scanner) matchForm(w []byte, final bool, n int, forms []form) finding {
 	return f
 }
 
-// matchMark looks for the marks that count in some places only, and for <function=.
+// matchMark looks for the marks that count in some places only, and for calls in tags.
 func (s *scanner) matchMark(w []byte, final bool) finding {
 	partly := false
 	if s.called { // a result comes from the tool, not from the model
-		full, begun := hasPrefix(w, responseOpen)
-		if full {
-			return finding{verdict: madeUp, n: len(responseOpen)}
+		mark, begun := prefixOf(w, s.results)
+		if mark != "" {
+			return finding{verdict: madeUp, n: len(mark)}
 		}
 		partly = begun
+	}
+	if s.grammar.name == harmony {
+		if f := s.matchHeader(w, final); f.verdict != notCall || f.n > 0 {
+			return f
+		}
 	}
 	if !s.place.begun {
 		for _, t := range thoughts {
@@ -57,11 +96,11 @@ func (s *scanner) matchMark(w []byte, final bool) finding {
 			partly = partly || begun
 		}
 	}
-	full, begun := hasPrefix(w, functionOpen)
+	t, begun := tagsOf(w)
 	switch {
-	case full:
-		f := s.matchFunction(w, final, form{})
-		f.forms = s.only(form{ends: functionEnds})
+	case t != nil && !t.inner:
+		f := s.matchTagged(w, final, form{})
+		f.forms = s.only(form{ends: []string{t.end}})
 		return f
 	case (partly || begun) && !final:
 		return finding{}
@@ -103,11 +142,11 @@ func (s *scanner) matchBody(w []byte, final bool, forms []form) finding {
 			}
 			i += n
 		}
-		switch o, partly := openerOf(w[i:]); {
+		switch inner, partly := openerOf(w[i:], s.openers); {
 		case partly && !final:
 			return finding{}
-		case o != nil && len(forms) < maxForms:
-			return s.matchForm(w, final, i+len(o.text), append(forms[:len(forms):len(forms)], o.form))
+		case inner != nil && len(forms) < maxForms:
+			return s.matchForm(w, final, i+len(inner.open), append(forms[:len(forms):len(forms)], *inner))
 		}
 	}
 	var f finding
@@ -117,12 +156,14 @@ func (s *scanner) matchBody(w []byte, final bool, forms []form) finding {
 			f.verdict = notCall
 		}
 		return f
+	case in.plain && s.grammar.bare && !isWord(w[i]):
+		return finding{verdict: notCall}
 	case w[i] == '{', w[i] == '[':
 		f = s.matchJSON(w[i:], final, in)
 	case in.strict:
 		return finding{verdict: notCall}
 	case w[i] == '<':
-		f = s.matchFunction(w[i:], final, in)
+		f = s.matchTagged(w[i:], final, in)
 	default:
 		f = s.matchNamed(w[i:], final, in)
 	}

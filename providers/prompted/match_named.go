@@ -5,31 +5,35 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-
-	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
 // matchNamed looks for a call that begins with the name of its tool: f(a=1) of Python,
 // f{"a": 1} and f[ARGS]{"a": 1} of Mistral, functions.f:0<|tool_call_argument_begin|>{"a": 1}
-// of Kimi.
+// of Kimi, f<arg_key>a</arg_key><arg_value>1</arg_value> of GLM, call:f{a:1} of Gemma.
 func (s *scanner) matchNamed(w []byte, final bool, in form) finding {
 	n := wordLen(w[:min(len(w), maxName)])
 	if n == len(w) && !final {
 		return finding{}
 	}
 	word := string(w[:n])
+	if word == callWord && n < len(w) && w[n] == ':' {
+		return s.matchBraced(w, final, n+1, in)
+	}
 	tool, known := s.resolve(word)
-	if !known && !s.mayName(word) && word != printWord {
+	if !known && (s.grammar.bare && in.plain || !s.mayName(word) && word != printWord) {
 		return finding{verdict: notCall}
 	}
 	n += prefixLen(w[n:], whiteSpace)
-	if n < len(w) && w[n] == '(' {
+	if n < len(w) && w[n] == '(' && !in.plain {
 		return s.matchArguments(w, final, n, tool, in, func(value []byte) ([]call, bool) {
 			return s.pythonCalls(append(w[:n:n], value...), false)
 		})
 	}
 	if !known && word == printWord {
 		return finding{verdict: notCall}
+	}
+	if f := s.matchKeys(w, final, n, word, in); f.verdict != notCall {
+		return f
 	}
 	n, v := argumentsIndex(w, final, n)
 	if v != isCall {
@@ -88,6 +92,7 @@ func mayHaveMark(w []byte) bool {
 
 // isID reports whether w is nothing, the number of a call such as :0, or [CALL_ID] and an id.
 func isID(w []byte) bool {
+	w = bytes.TrimRight(w, whiteSpace)
 	rest, ok := bytes.CutPrefix(w, []byte(idMark))
 	if !ok {
 		rest, ok = bytes.CutPrefix(w, []byte{':'})
@@ -118,161 +123,4 @@ func (s *scanner) matchObject(w []byte, final bool, n int, word string, in form)
 		raw, ok := toJSON(value)
 		return []call{{cmp.Or(tool, word), raw}}, ok
 	})
-}
-
-// matchFunction looks for a call in the form of Llama 3.1 and Qwen3-Coder: <function=f>{"a": 1},
-// or <function=f> with a <parameter=a> for each argument, and </function>.
-func (s *scanner) matchFunction(w []byte, final bool, in form) finding {
-	switch full, partly := hasPrefix(w, functionOpen); {
-	case partly && !final:
-		return finding{}
-	case !full:
-		return finding{verdict: notCall}
-	}
-	n := bytes.IndexByte(w[:min(len(w), maxName)], '>') + 1
-	if n == 0 {
-		if len(w) < maxName && !final {
-			return finding{}
-		}
-		return finding{verdict: notCall}
-	}
-	word := strings.Trim(string(w[len(functionOpen):n-1]), `"' `)
-	if _, known := s.resolve(word); !known && !s.mayName(word) {
-		return finding{verdict: notCall, n: n}
-	}
-	n += prefixLen(w[n:], whiteSpace)
-	switch {
-	case n == len(w) && !final:
-		return finding{}
-	case n < len(w) && w[n] == '{':
-		return s.includeEnd(w, final, s.matchObject(w, final, n, word, form{ends: functionEnds}))
-	}
-	for _, begin := range []string{parameterOpen, functionEnd} {
-		switch full, partly := hasPrefix(w[n:], begin); {
-		case full:
-			return s.matchParameters(w, final, n, word, in)
-		case partly && !final:
-			return finding{}
-		}
-	}
-	return s.matchWords(w, final, n, word)
-}
-
-// matchWords looks for the end of a function whose body, from n, is neither arguments nor
-// parameters. Without an end near it is prose.
-func (s *scanner) matchWords(w []byte, final bool, n int, word string) finding {
-	near := w[n:min(len(w), n+maxHead)]
-	tool, known := s.resolve(word)
-	end := bytes.Index(near, []byte(functionEnd))
-	switch {
-	case known && end >= 0:
-		return finding{verdict: isCall, n: n + end + len(functionEnd), calls: malformed(tool, near[:end])}
-	case known && len(near) < maxHead && !final:
-		return finding{}
-	}
-	return finding{verdict: notCall, n: n}
-}
-
-// includeEnd adds the end of a function to a finding.
-func (s *scanner) includeEnd(w []byte, final bool, f finding) finding {
-	if f.verdict != isCall {
-		return f
-	}
-	i := f.n + prefixLen(w[f.n:], whiteSpace)
-	switch full, partly := hasPrefix(w[i:], functionEnd); {
-	case partly && !final:
-		return finding{}
-	case full:
-		f.n = i + len(functionEnd)
-	}
-	return f
-}
-
-// matchParameters looks for the parameters of a function, which begin at n. The end of the
-// function is the first that follows the end of a parameter: a value may hold its text. Without
-// one it is the first, or the end of the form in which the function is. If there is none of
-// them, the call is cut.
-func (s *scanner) matchParameters(w []byte, final bool, n int, word string, in form) finding {
-	rest := w[n:]
-	end := s.search(rest, final, functionEnds)
-	for end >= 0 {
-		body := bytes.TrimRight(rest[:end], whiteSpace)
-		if len(body) == 0 || bytes.HasSuffix(body, []byte(parameterEnd)) {
-			break
-		}
-		s.searched = end + 1
-		end = s.search(rest, final, functionEnds)
-	}
-	endLen := len(functionEnd)
-	if end < 0 {
-		if !final {
-			return finding{}
-		}
-		if end = bytes.Index(rest, []byte(functionEnd)); end < 0 {
-			end, endLen = indexOf(rest, in.ends), 0
-		}
-	}
-	tool, _ := s.resolve(word)
-	tool = cmp.Or(tool, word)
-	if end < 0 {
-		return finding{verdict: isCall, n: len(w), calls: malformed(tool, rest)}
-	}
-	f := finding{verdict: isCall, n: n + end + endLen}
-	if args, ok := parameters(rest[:end], s.properties(tool)); ok {
-		f.calls = []call{{tool, args}}
-	} else {
-		f.calls = malformed(tool, rest[:end])
-	}
-	return f
-}
-
-// indexOf returns the index in w of the first of some texts, or -1.
-func indexOf(w []byte, texts []string) int {
-	first := -1
-	for _, text := range texts {
-		if i := bytes.Index(w, []byte(text)); i >= 0 && (first < 0 || i < first) {
-			first = i
-		}
-	}
-	return first
-}
-
-// parameters returns the arguments in a function, all as strings: they are converted to the
-// tool's schema later.
-func parameters(body []byte, properties []string) (args []byte, ok bool) {
-	args = []byte{'{'}
-	var keys []string
-	for body = bytes.TrimSpace(body); len(body) > 0; body = bytes.TrimSpace(body) {
-		rest, found := bytes.CutPrefix(body, []byte(parameterOpen))
-		key, rest, named := bytes.Cut(rest, []byte{'>'})
-		if !found || !named || len(key) > maxName {
-			return nil, false
-		}
-		keys = append(keys, string(key))
-		value, next := cutParameter(rest, properties, keys)
-		if len(args) > 1 {
-			args = append(args, ',')
-		}
-		args = append(wire.AppendString(args, key), ':')
-		value = bytes.TrimSuffix(bytes.TrimPrefix(value, []byte{'\n'}), []byte{'\n'})
-		args = wire.AppendString(args, value)
-		body = next
-	}
-	return append(args, '}'), true
-}
-
-// cutParameter returns the value of a parameter and what follows it. Models forget the end of a
-// parameter: it ends at the latest where a parameter begins that the tool has and that was not
-// given yet.
-func cutParameter(rest []byte, properties, given []string) (value, next []byte) {
-	value, next, _ = bytes.Cut(rest, []byte(parameterEnd))
-	for _, name := range properties {
-		if slices.Contains(given, name) {
-			continue
-		}
-		if i := bytes.Index(value, []byte(parameterOpen+name+">")); i >= 0 {
-			value, next = value[:i], rest[i:]
-		}
-	}
-	return value, next
 }

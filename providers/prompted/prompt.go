@@ -11,22 +11,19 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 
-// The text around the tools. The example is valid JSON, since models copy it to the letter.
+// The text around the tools. The example is one that can be read, since models copy it to the letter.
 const (
 	beforeTools = "You can use tools. Each line between <tools> and </tools> is one, with the JSON Schema of its arguments:\n<tools>\n"
-	afterTools  = `</tools>
-To use a tool, write its name and its arguments as a JSON object in <tool_call> tags:
-<tool_call>
-{"name": "tool-name", "arguments": {"argument-name": "value"}}
-</tool_call>
-`
-	anyCalls   = "For several calls write one such block after another. Then end your reply: "
-	oneCall    = "Write one such block at most. Then end your reply: "
-	resultNote = "the results come in the next message, in <tool_response> tags. Never write a result yourself."
+	afterTools  = "</tools>\nTo use a tool, write its name and its arguments in this form:\n"
+	otherValues = "Write values that are not strings as JSON. "
+	severalForm = "For several calls write them in this form:\n"
+	anyCalls    = "For several calls write one such block after another. "
+	oneCall     = "Write one such block at most. "
+	resultNote  = "Then end your reply: the results come in the next message, %s. Never write a result yourself."
 )
 
 // system returns the system prompt with the offered tools.
-func system(req *providers.Request) string {
+func (g *grammar) system(req *providers.Request) string {
 	t := toolsOf(req)
 	if len(t.set.Tools) == 0 {
 		return req.System
@@ -41,12 +38,19 @@ func system(req *providers.Request) string {
 		b.WriteByte('\n')
 	}
 	b.WriteString(afterTools)
-	if req.Settings.Serial {
+	b.WriteString(g.example(1))
+	if g.each != "" {
+		b.WriteString(otherValues)
+	}
+	switch {
+	case req.Settings.Serial:
 		b.WriteString(oneCall)
-	} else {
+	case g.turn != pair{}:
+		b.WriteString(severalForm + g.example(2))
+	default:
 		b.WriteString(anyCalls)
 	}
-	b.WriteString(resultNote)
+	fmt.Fprintf(&b, resultNote, g.resultPlace())
 	switch req.Choice {
 	case providers.ChoiceAuto:
 		b.WriteString(" When no tool is needed, just answer.")
@@ -58,21 +62,45 @@ func system(req *providers.Request) string {
 	return b.String()
 }
 
+// example returns a number of calls.
+func (g *grammar) example(n int) string {
+	w := writer{grammar: g, req: &providers.Request{}}
+	calls := slices.Repeat([]*providers.Call{{Name: "tool-name", Arguments: json.RawMessage(`{"argument-name": "value"}`)}}, n)
+	return string(w.appendCalls(nil, calls))
+}
+
+// resultPlace says where the results are.
+func (g *grammar) resultPlace() string {
+	if g.result.end == "" {
+		return fmt.Sprintf("behind %q", g.result.open)
+	}
+	return "in " + strings.TrimRight(g.result.open, "[\n") + " tags"
+}
+
+// A writer writes a conversation in a grammar.
+type writer struct {
+	*grammar
+	*syntax
+	req              *providers.Request
+	called, resulted int // calls and results that are written
+}
+
 // request returns the request for the inner provider, without tools.
-func (p *Provider) request(req *providers.Request) *providers.Request {
-	inner := &providers.Request{Model: req.Model, System: system(req), Settings: req.Settings}
+func (g *grammar) request(all *syntax, req *providers.Request) *providers.Request {
+	w := writer{grammar: g.written(), syntax: all, req: req}
+	inner := &providers.Request{Model: req.Model, System: w.system(req), Settings: req.Settings}
 	inner.Settings.Serial = false // OpenAI refuses it without tools
 	for i := range req.Messages {
 		m := &req.Messages[i]
 		switch {
 		case m.Role == providers.RoleTool:
-			inner.Messages = append(inner.Messages, responses(req, m))
+			inner.Messages = append(inner.Messages, w.responses(m))
 		case m.Role == providers.RoleUser && i > 0 && req.Messages[i-1].Role == providers.RoleTool:
 			// Many templates want messages of the user and the assistant in turn.
 			last := &inner.Messages[len(inner.Messages)-1]
 			last.Parts = slices.Concat(last.Parts, []providers.Part{{Type: providers.PartText, Text: "\n"}}, m.Parts)
 		case m.Role == providers.RoleAssistant:
-			inner.Messages = append(inner.Messages, assistant(req, m))
+			inner.Messages = append(inner.Messages, w.assistant(m))
 		default:
 			inner.Messages = append(inner.Messages, *m)
 		}
@@ -82,7 +110,7 @@ func (p *Provider) request(req *providers.Request) *providers.Request {
 
 // assistant returns a message of the assistant with its calls as text, and with the raw items
 // of the inner provider.
-func assistant(req *providers.Request, m *providers.Message) providers.Message {
+func (w *writer) assistant(m *providers.Message) providers.Message {
 	var raw *providers.Raw
 	if items := m.Raw.Of(name); items != nil {
 		raw = unwrap(items)
@@ -91,53 +119,75 @@ func assistant(req *providers.Request, m *providers.Message) providers.Message {
 	}
 	out := providers.Message{Role: m.Role, Raw: raw}
 	var text []byte
+	var calls []*providers.Call // that are not written yet
 	for _, part := range m.Parts {
 		switch part.Type {
 		case providers.PartText:
-			text = append(text, part.Text...)
+			text = append(w.appendCalls(text, calls), part.Text...)
+			calls = nil
 		case providers.PartCall:
-			text = appendCall(text, req.Tools.WireName(format, part.Call.Name), part.Call.Arguments)
+			calls = append(calls, part.Call)
 		default:
 			out.Parts = append(out.Parts, part)
 		}
 	}
-	if text != nil {
+	if text = w.appendCalls(text, calls); text != nil {
 		out.Parts = append(out.Parts, textPart(text))
 	}
 	return out
 }
 
-// appendCall appends a call in the form of the prompt.
-func appendCall(text []byte, tool string, arguments json.RawMessage) []byte {
+// appendCalls appends the calls of a turn, and a line break.
+func (w *writer) appendCalls(text []byte, calls []*providers.Call) []byte {
+	if len(calls) == 0 {
+		return text
+	}
 	if len(text) > 0 && text[len(text)-1] != '\n' {
 		text = append(text, '\n')
 	}
-	if arguments == nil {
-		arguments = json.RawMessage("{}")
+	text = append(text, w.turn.open...)
+	for i, c := range calls {
+		switch {
+		case i == 0:
+		case w.turn == pair{}:
+			text = append(text, '\n')
+		default:
+			text = append(text, w.between...)
+		}
+		v := values{name: w.req.Tools.WireName(format, c.Name), index: w.called, arguments: c.Arguments}
+		if v.arguments == nil {
+			v.arguments = json.RawMessage("{}")
+		}
+		text = append(append(append(text, w.call.open...), w.render(w.body, v)...), w.call.end...)
+		w.called++
 	}
-	text = wire.AppendString(append(text, "<tool_call>\n{\"name\": "...), tool)
-	text = append(append(text, `, "arguments": `...), arguments...)
-	return append(text, "}\n</tool_call>\n"...)
+	return append(append(text, w.turn.end...), '\n')
 }
 
 // responses returns results as a message of the user, followed by their images.
-func responses(req *providers.Request, m *providers.Message) providers.Message {
-	var text []byte
+func (w *writer) responses(m *providers.Message) providers.Message {
+	text := []byte(w.results.open)
 	var images []providers.Part
 	for _, part := range m.Parts {
 		r := part.Result
 		if r == nil {
 			continue
 		}
-		text = wire.AppendString(append(text, "<tool_response>\n{\"name\": "...), req.Tools.WireName(format, r.Name))
-		text = append(append(text, `, "content": `...), content(r.Text(true))...)
-		text = append(text, "}\n</tool_response>\n"...)
+		if len(text) > 0 && text[len(text)-1] != '\n' {
+			text = append(text, '\n')
+		}
+		v := values{name: w.req.Tools.WireName(format, r.Name), index: w.resulted, content: w.resultJSON(r.Text(true))}
+		text = append(append(append(text, w.result.open...), w.render(w.content, v)...), w.result.end...)
+		w.resulted++
 		for _, image := range r.Images() {
 			var data []byte
 			if json.Unmarshal(wire.AppendString(nil, image.Data), &data) == nil {
 				images = append(images, providers.Part{Type: providers.PartImage, Data: data, MimeType: image.MimeType})
 			}
 		}
+	}
+	if w.results.end != "" {
+		text = append(append(text, '\n'), w.results.end...)
 	}
 	return providers.Message{Role: providers.RoleUser, Parts: append([]providers.Part{textPart(text)}, images...)}
 }
@@ -146,10 +196,10 @@ func textPart(text []byte) providers.Part {
 	return providers.Part{Type: providers.PartText, Text: string(bytes.TrimSuffix(text, []byte{'\n'}))}
 }
 
-// content returns a result as JSON: unchanged if it is an object or an array, else a string.
+// resultJSON returns a result as JSON: unchanged if it is an object or an array, else a string.
 // The first byte of each mark in it is escaped: it cannot contain the end of its
 // <tool_response>, and a model that repeats it as it is does not make a call.
-func content(text string) []byte {
+func (s *syntax) resultJSON(text string) []byte {
 	raw := []byte(text)
 	if t := bytes.TrimSpace(raw); len(t) == 0 || t[0] != '{' && t[0] != '[' || !json.Valid(t) {
 		raw = wire.AppendString(nil, text)
@@ -157,7 +207,7 @@ func content(text string) []byte {
 	var out []byte
 	kept := 0
 	for i, c := range raw {
-		if strings.IndexByte("<[|`tT", c) >= 0 && isMark(raw[i:]) && !isEscaped(raw[:i]) {
+		if s.starts[c] && s.isMark(raw[i:]) && !isEscaped(raw[:i]) {
 			out = fmt.Appendf(append(out, raw[kept:i]...), `\u%04x`, c)
 			kept = i + 1
 		}
@@ -166,27 +216,35 @@ func content(text string) []byte {
 }
 
 // isMark reports whether w begins with a mark of a call, a result or thinking.
-func isMark(w []byte) bool {
-	begins := func(mark string) bool {
-		full, _ := hasPrefix(w, mark)
-		return full
-	}
+func (s *syntax) isMark(w []byte) bool {
+	mark, _ := prefixOf(w, s.marks)
+	return mark != ""
+}
+
+// marksOf returns the marks of forms, and all others.
+func marksOf(openers []form) []string {
+	all := slices.Concat(argumentMarks, headerMarks, endMarks, textMarks, []string{messageMark, keyTags.key, keyTags.keyEnd, keyTags.value, keyTags.valueEnd, "<tools>", "</tools>", responseOpen, "</tool_response"})
 	for _, t := range thoughts {
-		if begins(t.open) || begins(t.end) {
-			return true
+		all = append(all, t.open, t.end)
+	}
+	for _, in := range openers {
+		all = append(append(all, in.open), in.ends...)
+	}
+	for _, g := range grammars {
+		for _, m := range []pair{g.turn, g.call, g.result, g.results} {
+			all = append(all, m.open, m.end)
 		}
 	}
-	for i := range openers {
-		if begins(openers[i].text) || slices.ContainsFunc(openers[i].form.ends, begins) {
-			return true
-		}
+	for _, t := range allTags {
+		all = append(all, t.open, t.key, t.valueEnd, t.end)
 	}
 	for language, in := range blocks {
-		if !in.strict && begins(fenceMark+language) {
-			return true
+		if !in.strict {
+			all = append(all, fenceMark+language)
 		}
 	}
-	return slices.ContainsFunc(otherMarks, begins) || slices.ContainsFunc(argumentMarks, begins)
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(mark string) bool { return len(mark) < 2 })
 }
 
 // isEscaped reports whether the byte behind w belongs to an escape sequence of JSON.

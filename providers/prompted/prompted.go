@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -20,7 +21,8 @@ var errMadeUp = errors.New("the model made up a result")
 
 // Options configure a Provider. The zero value works.
 type Options struct {
-	MaxCall int // bounds the bytes of a call, and those held back of a reply; 0 means 1 MiB
+	MaxCall int    // bounds the bytes of a call, and those held back of a reply; 0 means 1 MiB
+	Grammar string // how calls are written, one of Grammars; "" means as the model's name says
 }
 
 // A Provider wraps another one and gives tools to its models. It may be used from many
@@ -28,11 +30,13 @@ type Options struct {
 type Provider struct {
 	inner   providers.Provider
 	maxCall int
+	grammar string
+	syntax  *syntax
 }
 
 // New wraps a provider, which is never sent any tools.
 func New(inner providers.Provider, o Options) *Provider {
-	return &Provider{inner: inner, maxCall: cmp.Or(max(o.MaxCall, 0), 1<<20)}
+	return &Provider{inner: inner, maxCall: cmp.Or(max(o.MaxCall, 0), 1<<20), grammar: o.Grammar, syntax: newSyntax()}
 }
 
 // Name returns "prompted". Raw items of this name contain those of the inner provider.
@@ -60,11 +64,15 @@ func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(p
 	if emit == nil {
 		emit = func(providers.Event) {}
 	}
+	g := grammarOf(p.grammar, req.Model)
+	if g == nil {
+		return nil, fmt.Errorf("prompted: unknown grammar %q (known: %s)", p.grammar, strings.Join(Grammars(), ", "))
+	}
 	r := &reader{ids: providers.NewCallIDs(req), emit: emit}
-	r.scanner = &scanner{offer: toolsOf(req), out: r.piece, maxCall: p.maxCall}
+	r.scanner = newScanner(p.syntax, g, toolsOf(req), p.maxCall, r.piece)
 	within, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	turn, err := p.inner.Turn(within, p.request(req), func(ev providers.Event) {
+	turn, err := p.inner.Turn(within, g.request(p.syntax, req), func(ev providers.Event) {
 		if ev.Type != providers.EventTextDelta {
 			emit(ev)
 			return

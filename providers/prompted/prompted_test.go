@@ -201,7 +201,7 @@ func TestRequest(t *testing.T) {
 func TestContent(t *testing.T) {
 	for _, c := range append(slices.Clone(scannerCases), abstractCases...) {
 		for _, text := range []string{c.text, "[" + string(wire.AppendString(nil, c.text)) + "]"} {
-			sent := content(text)
+			sent := testSyntax().resultJSON(text)
 			var back string
 			if json.Unmarshal(sent, &back) != nil && !sameJSON(string(sent), text) || back != "" && back != text {
 				t.Errorf("%s became %s", text, sent)
@@ -224,7 +224,7 @@ func TestContent(t *testing.T) {
 		"<|tool_call|> |tool_call| <|x|>": `"\u003c\u007ctool_call|> \u007ctool_call| <|x|>"`,
 		"```tool_code\n```json":           `"\u0060` + "``tool_code\\n```json\"",
 	} {
-		if got := string(content(text)); got != want {
+		if got := string(testSyntax().resultJSON(text)); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}
 	}

@@ -14,6 +14,10 @@ import (
 // or the end.
 type scanner struct {
 	offer
+	*syntax
+	grammar *grammar
+	own     []form   // of grammar, if that is plain
+	results []string // the beginnings of results that a model may make up
 	out     func(piece)
 	maxCall int // bytes that are held back for one call
 
@@ -81,8 +85,22 @@ const (
 	notCall                  // text
 	isCall
 	isThought // the beginning of thinking
+	isMarkup  // neither text nor a call
 	madeUp    // a result that the model made up
 )
+
+func newScanner(all *syntax, g *grammar, o offer, maxCall int, out func(piece)) *scanner {
+	s := &scanner{offer: o, syntax: all, grammar: g, maxCall: maxCall, out: out, results: []string{responseOpen}}
+	for _, m := range []pair{g.results, g.result} {
+		if m.open != "" {
+			s.results = append(s.results, m.open)
+		}
+	}
+	if g.plain {
+		s.own = g.forms()
+	}
+	return s
+}
 
 // write adds a piece of the text.
 func (s *scanner) write(text string) {
@@ -230,6 +248,9 @@ func (s *scanner) act(f finding) {
 	case isThought:
 		s.discard(f.n)
 		s.mode = inThought
+	case isMarkup:
+		s.discard(f.n)
+		s.place = place{}
 	case madeUp:
 		s.ended, s.held = true, nil
 	}
@@ -248,9 +269,18 @@ func (s *scanner) mayBegin(c byte) bool {
 			return false
 		}
 	default:
-		return false
+		if s.place.line == inside || !s.mayBeginOwn(c) {
+			return false
+		}
 	}
 	return s.place.fence.length == 0 && !s.exhausted()
+}
+
+// mayBeginOwn reports whether a call or a made up result of the model's own grammar may begin with c
+// at the start of a line.
+func (s *scanner) mayBeginOwn(c byte) bool {
+	return s.called && slices.ContainsFunc(s.results, func(open string) bool { return open[0] == c }) || s.isBare() && isWord(c) ||
+		slices.ContainsFunc(s.own, func(f form) bool { return f.open[0] == c })
 }
 
 // isQuoted reports whether the call in a window is only quoted. A block of code ends the

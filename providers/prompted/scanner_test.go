@@ -23,15 +23,25 @@ var testTools = sync.OnceValue(func() *providers.ToolSet {
 
 // newTestScanner returns a scanner that emits to out.
 func newTestScanner(most int, out func(piece)) *scanner {
-	t := toolsOf(&providers.Request{Tools: testTools()})
-	return &scanner{offer: t, out: out, maxCall: most}
+	return newScannerIn(&grammars[0], most, out)
 }
+
+func newScannerIn(g *grammar, most int, out func(piece)) *scanner {
+	return newScanner(testSyntax(), g, toolsOf(request()), most, out)
+}
+
+var testSyntax = sync.OnceValue(newSyntax)
 
 // scanned returns what a scanner emits for a text in pieces: texts, joined, in quotes, and calls
 // as name and arguments.
 func scanned(most int, portions ...string) string {
+	return emitted(func(out func(piece)) *scanner { return newTestScanner(most, out) }, portions...)
+}
+
+// emitted is scanned for any scanner.
+func emitted(open func(out func(piece)) *scanner, portions ...string) string {
 	var all []piece
-	s := newTestScanner(most, func(p piece) {
+	s := open(func(p piece) {
 		if n := len(all); n > 0 && p.kind != providers.PartCall && all[n-1].kind == p.kind {
 			all[n-1].text += p.text
 		} else {
@@ -245,6 +255,25 @@ b\t\r\b\f\/\'\q\u12'`, `"ab\t\r\b\f/'\\q\\u12"`},
 			t.Errorf("%s: %s, %v, want %s", c.in, got, ok, c.want)
 		}
 	}
+}
+
+// sorted returns arguments with sorted keys. A value that is JSON in a string is that JSON, as after
+// the conversion to a schema.
+func sorted(arguments []byte) string {
+	var object map[string]any
+	if err := json.Unmarshal(arguments, &object); err != nil {
+		return err.Error() + ": " + string(arguments)
+	}
+	for key, value := range object {
+		if text, ok := value.(string); ok {
+			var inner any
+			if json.Unmarshal([]byte(text), &inner) == nil {
+				object[key] = inner
+			}
+		}
+	}
+	b, _ := json.Marshal(object)
+	return string(b)
 }
 
 // sameJSON compares JSON, whatever the escapes in its strings.

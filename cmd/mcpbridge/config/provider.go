@@ -22,6 +22,7 @@ type Provider struct {
 	Headers         map[string]string
 	Body            json.RawMessage // members to add to each request
 	Tools           string          // "native" (default), "prompted" or "none"
+	Grammar         string          // how models with prompted tools write calls; "" means as their names say
 	NoStreamOptions bool            // for servers of type openai that refuse stream_options
 	Cache           string          // how long type anthropic caches prompts: "5m" (default), "1h" or "none"
 	Scripts         []string        // absolute files of a provider of type replay
@@ -92,10 +93,19 @@ func (d *decoder) provider(n node) Provider {
 	case len(d.problems) > before, p.Fault != nil: // a key that seems missing may be one that could not be read
 	case d.loader.ProviderTypes != nil && !slices.Contains(d.loader.ProviderTypes, p.Type):
 		d.errorf(n.key(), `needs a "type": %s`, strings.Join(d.loader.ProviderTypes, ", "))
+	case p.Grammar != "" && p.Tools != "prompted" && p.Type != "prompted":
+		d.errorf(n.key(), `"grammar" needs "tools": "prompted"`)
 	case (p.Type == TypeReplay) != (len(p.Scripts) > 0):
 		d.errorf(n.key(), `"script" (files of recorded exchanges) and "type": "replay" require each other`)
 	}
 	return p
+}
+
+// grammars are those of package prompted.
+var grammars = []string{
+	"hermes", "qwen-coder", "seed", "deepseek-dsml", "deepseek-v4", "deepseek-v3.1", "deepseek-v3", "kimi", "glm", "minimax",
+	"gemma4", "functiongemma", "lfm2", "llama4", "command-a", "internlm", "nemotron", "apertus", "mistral", "olmo3", "functools",
+	"functionary", "react", "harmony",
 }
 
 // TypeReplay is the type of the provider that plays recorded exchanges, the only one with Scripts.
@@ -115,6 +125,7 @@ func (p *Provider) keys(types []string) keySet {
 		"headers":         {take: into(&p.Headers, readHeaders)},
 		"body":            {take: into(&p.Body, readObject)},
 		"tools":           {take: into(&p.Tools, oneOf(words("native", "prompted", "none")))},
+		"grammar":         {take: into(&p.Grammar, oneOf(words(grammars...)))},
 		"noStreamOptions": {take: into(&p.NoStreamOptions, readBool)},
 		"cache":           {take: into(&p.Cache, oneOf(words("5m", "1h", "none")))},
 		"script":          {take: into(&p.Scripts, readScripts)},

@@ -123,7 +123,7 @@ func newModel(p config.Provider, env lookup, connect *http.Client) (providers.Ca
 		c.Provider, err = connected(&p, env, client)
 	}
 	if err == nil && p.Tools == "prompted" {
-		c.Provider = standIn(c.Provider)
+		c.Provider = prompted.New(c.Provider, prompted.Options{Grammar: p.Grammar})
 	}
 	return c, err
 }

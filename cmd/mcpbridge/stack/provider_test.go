@@ -2,6 +2,7 @@ package stack
 
 import (
 	"encoding/pem"
+	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/prompted"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -37,6 +39,22 @@ func TestProviderKinds(t *testing.T) {
 		if got := ToolFormat(name); got != "" {
 			t.Errorf("%q has the format %s", name, got)
 		}
+	}
+}
+
+// The grammars of the config are those of the provider.
+func TestGrammars(t *testing.T) {
+	entry := func(grammar string) (*config.Config, error) {
+		return config.Loader{}.Parse(config.FileName, fmt.Appendf(nil, `{"providers": {"a": {"type": "prompted", "baseUrl": "http://127.0.0.1:1", "grammar": %q}}}`, grammar))
+	}
+	for _, name := range prompted.Grammars() {
+		if _, err := entry(name); err != nil {
+			t.Error(err)
+		}
+	}
+	known := slices.Sorted(slices.Values(prompted.Grammars()))
+	if _, err := entry("?"); err == nil || !strings.HasSuffix(err.Error(), "(known: "+strings.Join(known, ", ")+")") {
+		t.Errorf("an unknown grammar: %v", err)
 	}
 }
 

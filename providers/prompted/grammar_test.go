@@ -1,0 +1,128 @@
+package prompted
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/providertest"
+)
+
+// Texts of each family, and what is read of them, as golden files.
+func TestFamilies(t *testing.T) {
+	for i := range grammars {
+		g := &grammars[i]
+		t.Run(g.name, func(t *testing.T) {
+			path := filepath.Join("testdata", "families", g.name+".txtar")
+			archive, err := txtar.ParseFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var files []txtar.File
+			for _, file := range archive.Files {
+				title, ok := strings.CutSuffix(file.Name, ": text")
+				if !ok {
+					continue
+				}
+				text := strings.TrimSuffix(string(file.Data), "\n")
+				read := scannedIn(g, 1<<20, text)
+				if bytewise := scannedIn(g, 1<<20, portions(text, nil)...); bytewise != read {
+					t.Errorf("%s: byte by byte\n%s\nwhole\n%s", title, bytewise, read)
+				}
+				files = append(files, file, txtar.File{Name: title + ": read", Data: []byte(read + "\n")})
+			}
+			providertest.Golden(t, *update, path, files...)
+		})
+	}
+}
+
+// No text of testdata/texts.txtar means a call, whatever the grammar is. All of it stays text.
+func TestNoCalls(t *testing.T) {
+	text, err := os.ReadFile("testdata/texts.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := txtar.Parse(text).Files
+	if len(files) < 200 {
+		t.Errorf("%d texts, want 200", len(files))
+	}
+	for _, file := range files {
+		text := string(file.Data)
+		for i := range grammars {
+			g := &grammars[i]
+			want := fmt.Sprintf("%q", text)
+			if g.words != "" && text == g.words {
+				continue
+			}
+			for _, pieces := range [][]string{{text}, portions(text, nil)} {
+				if got := scannedIn(g, 1<<20, pieces...); got != want {
+					t.Errorf("%s, as %s, in %d pieces:\n%s\nwant\n%s", file.Name, g.name, len(pieces), got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestGrammarOf(t *testing.T) {
+	for model, want := range map[string]string{
+		"deepseek-ai/DeepSeek-V3.2-Exp": "deepseek-dsml", "deepseek-v4-flash": "deepseek-v4", "DeepSeek-V3.1-Terminus": "deepseek-v3.1",
+		"deepseek-ai/DeepSeek-V3-0324": "deepseek-v3", "deepseek-r1:8b": "deepseek-v3", "moonshotai/Kimi-K2-Thinking": "kimi",
+		"zai-org/GLM-4.6": "glm", "glm-4.7-flash:q4_K_M": "glm", "glm-4-9b-chat": "hermes", "MiniMaxAI/MiniMax-M2.1": "minimax",
+		"gemma4:12b": "gemma4", "google/gemma-4-31B-it": "gemma4", "medgemma-4b-it": "hermes", "gemma3": "hermes",
+		"LFM2-8B-A1B": "lfm2", "meta-llama/Llama-4-Scout-17B-16E-Instruct": "llama4", "gpt-oss:20b": "harmony",
+		"command-a-03-2025": "command-a", "internlm2_5-7b-chat": "internlm", "NVIDIA-Nemotron-Nano-9B-v2": "nemotron",
+		"nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B": "qwen-coder", "Qwen3-Coder-Next": "qwen-coder", "functionary-medium-v3.2": "functionary",
+		"swiss-ai/Apertus-8B-Instruct-2509": "apertus", "Hermes-2-Pro-Mistral-7B": "hermes", "mistral-small3.2": "mistral", "": "hermes",
+	} {
+		if got := grammarOf("", model); got == nil || got.name != want {
+			t.Errorf("%s: %v, want %s", model, got, want)
+		}
+	}
+	if g := grammarOf("react", "gpt-oss"); g == nil || g.name != "react" {
+		t.Errorf("a name does not override the model: %v", g)
+	}
+	_, err := New(&behind{}, Options{Grammar: "hermess"}).Turn(t.Context(), request(), nil)
+	if err == nil || !strings.Contains(err.Error(), `unknown grammar "hermess" (known: hermes, qwen-coder,`) {
+		t.Errorf("an unknown grammar: %v", err)
+	}
+}
+
+// scannedIn is scanned in a grammar.
+func scannedIn(g *grammar, most int, portions ...string) string {
+	return emitted(func(out func(piece)) *scanner {
+		return newScannerIn(g, most, out)
+	}, portions...)
+}
+
+// Each grammar reads the calls that it writes.
+func TestWritten(t *testing.T) {
+	calls := []*providers.Call{
+		{Name: "get_weather", Arguments: []byte(`{"location":"Rome, \"it's\" <b> {[\\]} \n é"}`)},
+		{Name: "add", Arguments: []byte(`{"a":-1.5,"b":[true,null,{"x":"y"}]}`)},
+		{Name: "add", Arguments: []byte(`{}`)},
+	}
+	for i := range grammars {
+		g := &grammars[i]
+		w := writer{grammar: g.written(), req: request()}
+		text := "I look.\n" + string(w.appendCalls(nil, calls))
+		var got []string
+		for line := range strings.SplitSeq(scannedIn(g, 1<<20, portions(text, []byte{4})...), "\n") {
+			if name, arguments, ok := strings.Cut(line, " {"); ok && !strings.HasPrefix(line, `"`) {
+				line = name + " " + sorted([]byte("{"+arguments))
+			}
+			got = append(got, line)
+		}
+		want := fmt.Sprintf("%q\n", "I look.\n")
+		for _, c := range calls {
+			want += fmt.Sprintf("%s %s\n", c.Name, sorted(c.Arguments))
+		}
+		if all := strings.Join(got, "\n") + "\n"; all != want {
+			t.Errorf("%s:\n%s\nis read as\n%s\nwant\n%s", g.name, text, all, want)
+		}
+	}
+}

@@ -1,0 +1,240 @@
+package prompted
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+)
+
+// tags mark the parts of a call: open NAME> key KEY keyEnd value VALUE valueEnd … end. A name and a key
+// may be in quotes, and a key may have attributes behind it.
+type tags struct {
+	open, key, keyEnd, value, valueEnd, end string
+
+	inner bool // they mark a call in other forms only: XML has them too
+}
+
+var allTags = []tags{
+	{open: "<function=", key: "<parameter=", keyEnd: ">", valueEnd: "</parameter>", end: "</function>"}, // Llama 3.1, Qwen3-Coder
+	{open: "<invoke name=", key: "<parameter name=", keyEnd: ">", valueEnd: "</parameter>", end: "</invoke>", inner: true},
+	{open: "<｜DSML｜invoke name=", key: "<｜DSML｜parameter name=", keyEnd: ">", valueEnd: "</｜DSML｜parameter>", end: "</｜DSML｜invoke>"},
+	{open: "<|DSML|invoke name=", key: "<|DSML|parameter name=", keyEnd: ">", valueEnd: "</|DSML|parameter>", end: "</|DSML|invoke>"},
+	{open: "<steptml:invoke name=", key: "<steptml:parameter name=", keyEnd: ">", valueEnd: "</steptml:parameter>", end: "</steptml:invoke>"},
+}
+
+// keyTags are those of GLM. The end of the form is that of the call.
+var keyTags = tags{key: "<arg_key>", keyEnd: "</arg_key>", value: "<arg_value>", valueEnd: "</arg_value>"}
+
+// tagsOf returns the tags that begin at the start of w, or nil. partly reports that w may begin some.
+func tagsOf(w []byte) (t *tags, partly bool) {
+	for i := range allTags {
+		full, begun := hasPrefix(w, allTags[i].open)
+		if full {
+			return &allTags[i], false
+		}
+		partly = partly || begun
+	}
+	return nil, partly
+}
+
+// matchTagged looks for a call in tags: <function=f>{"a": 1}, or <function=f> with a <parameter=a>
+// for each argument, and </function>.
+func (s *scanner) matchTagged(w []byte, final bool, in form) finding {
+	t, partly := tagsOf(w)
+	switch {
+	case partly && !final:
+		return finding{}
+	case t == nil:
+		return finding{verdict: notCall}
+	}
+	n := bytes.IndexByte(w[:min(len(w), maxName)], '>') + 1
+	if n == 0 {
+		if len(w) < maxName && !final {
+			return finding{}
+		}
+		return finding{verdict: notCall}
+	}
+	word := strings.Trim(string(w[len(t.open):n-1]), `"' `)
+	if !s.isCallable(word) {
+		return finding{verdict: notCall, n: n}
+	}
+	n += prefixLen(w[n:], whiteSpace)
+	switch {
+	case n == len(w) && !final:
+		return finding{}
+	case n < len(w) && w[n] == '{':
+		return s.includeEnd(w, final, t.end, s.matchObject(w, final, n, word, form{ends: []string{t.end}}))
+	}
+	switch begin, partly := prefixOf(w[n:], []string{t.key, t.end}); {
+	case begin != "":
+		return s.matchParameters(w, final, n, word, t, in)
+	case partly && !final:
+		return finding{}
+	}
+	return s.matchWords(w, final, n, word, t.end)
+}
+
+// matchKeys looks for the arguments of a call of GLM, which begin at n. A call without any needs a
+// tool that exists.
+func (s *scanner) matchKeys(w []byte, final bool, n int, word string, in form) finding {
+	full, partly := hasPrefix(w[n:], "<tool_sep>") // Hunyuan 3
+	if full {
+		n += len("<tool_sep>")
+		n += prefixLen(w[n:], whiteSpace)
+	}
+	full, begun := hasPrefix(w[n:], keyTags.key)
+	end, ends := in.endLen(w[n:])
+	_, known := s.resolve(word)
+	switch {
+	case full, end > 0 && known && !in.isBlock():
+		return s.matchParameters(w, final, n, word, &keyTags, in)
+	case (partly || begun || ends || n == len(w)) && !final:
+		return finding{}
+	}
+	return finding{verdict: notCall}
+}
+
+// matchWords looks for the end of a call whose body, from n, is neither arguments nor parameters.
+// Without an end near it is prose.
+func (s *scanner) matchWords(w []byte, final bool, n int, word, end string) finding {
+	near := w[n:min(len(w), n+maxHead)]
+	tool, known := s.resolve(word)
+	i := bytes.Index(near, []byte(end))
+	switch {
+	case known && i >= 0:
+		return finding{verdict: isCall, n: n + i + len(end), calls: malformed(tool, near[:i])}
+	case known && len(near) < maxHead && !final:
+		return finding{}
+	}
+	return finding{verdict: notCall, n: n}
+}
+
+// includeEnd adds the end of a call to a finding.
+func (s *scanner) includeEnd(w []byte, final bool, end string, f finding) finding {
+	if f.verdict != isCall {
+		return f
+	}
+	i := f.n + prefixLen(w[f.n:], whiteSpace)
+	switch full, partly := hasPrefix(w[i:], end); {
+	case partly && !final:
+		return finding{}
+	case full:
+		f.n = i + len(end)
+	}
+	return f
+}
+
+// matchParameters looks for the parameters of a call, which begin at n. The end of the call is the
+// first that follows the end of a parameter: a value may hold its text. Without one it is the first,
+// or the end of the form in which the call is. If there is none of them, the call is cut.
+func (s *scanner) matchParameters(w []byte, final bool, n int, word string, t *tags, in form) finding {
+	rest, ends, endLen := w[n:], []string{t.end}, len(t.end)
+	if t.end == "" {
+		ends = in.ends
+	}
+	end := s.search(rest, final, ends)
+	for end >= 0 {
+		body := bytes.TrimRight(rest[:end], whiteSpace)
+		if len(body) == 0 || bytes.HasSuffix(body, []byte(t.valueEnd)) {
+			break
+		}
+		s.searched = end + 1
+		end = s.search(rest, final, ends)
+	}
+	if end < 0 {
+		if !final {
+			return finding{}
+		}
+		if end = indexOf(rest, ends); end < 0 {
+			end, endLen = indexOf(rest, in.ends), 0
+		}
+	}
+	tool, _ := s.resolve(word)
+	tool = cmp.Or(tool, word)
+	if end < 0 {
+		return finding{verdict: isCall, n: len(w), calls: malformed(tool, rest)}
+	}
+	f := finding{verdict: isCall, n: n + end + endLen}
+	if args, ok := t.arguments(rest[:end], s.properties(tool)); ok {
+		f.calls = []call{{tool, args}}
+	} else {
+		f.calls = malformed(tool, rest[:end])
+	}
+	return f
+}
+
+// indexOf returns the index in w of the first of some texts, or -1.
+func indexOf(w []byte, texts []string) int {
+	first := -1
+	for _, text := range texts {
+		if i := bytes.Index(w, []byte(text)); i >= 0 && (first < 0 || i < first) {
+			first = i
+		}
+	}
+	return first
+}
+
+// arguments returns the arguments in a call, as strings unless an attribute says that they are
+// JSON: they are converted to the tool's schema later.
+func (t *tags) arguments(body []byte, properties []string) (args []byte, ok bool) {
+	args = []byte{'{'}
+	var keys []string
+	for body = bytes.TrimSpace(body); len(body) > 0; body = bytes.TrimSpace(body) {
+		rest, found := bytes.CutPrefix(body, []byte(t.key))
+		head, rest, named := bytes.Cut(rest, []byte(t.keyEnd))
+		if !found || !named || len(head) > maxName {
+			return nil, false
+		}
+		key, isJSON := keyOf(string(head))
+		keys = append(keys, key)
+		if t.value != "" {
+			if rest, found = bytes.CutPrefix(bytes.TrimLeft(rest, whiteSpace), []byte(t.value)); !found {
+				return nil, false
+			}
+		}
+		value, next := t.cutValue(rest, properties, keys)
+		if len(args) > 1 {
+			args = append(args, ',')
+		}
+		args = append(wire.AppendString(args, key), ':')
+		value = bytes.TrimSuffix(bytes.TrimPrefix(value, []byte{'\n'}), []byte{'\n'})
+		if raw, ok := toJSON(value); ok && isJSON {
+			args = append(args, raw...)
+		} else {
+			args = wire.AppendString(args, value)
+		}
+		body = next
+	}
+	return append(args, '}'), true
+}
+
+// keyOf returns the key at the start of what is between its tags, without quotes. isJSON reports
+// that an attribute behind it, of DeepSeek, says that the value is not a string.
+func keyOf(head string) (key string, isJSON bool) {
+	key = strings.TrimSpace(head)
+	if key != "" && (key[0] == '"' || key[0] == '\'') {
+		if text, attributes, ok := strings.Cut(key[1:], key[:1]); ok {
+			return text, strings.Contains(attributes, `"false"`)
+		}
+	}
+	return key, false
+}
+
+// cutValue returns the value of a parameter and what follows it. Models forget the end of a
+// parameter: it ends at the latest where a parameter begins that the tool has and that was not
+// given yet.
+func (t *tags) cutValue(rest []byte, properties, given []string) (value, next []byte) {
+	value, next, _ = bytes.Cut(rest, []byte(t.valueEnd))
+	for _, name := range properties {
+		if slices.Contains(given, name) {
+			continue
+		}
+		if i := bytes.Index(value, []byte(t.key+name+t.keyEnd)); i >= 0 {
+			value, next = value[:i], rest[i:]
+		}
+	}
+	return value, next
+}
