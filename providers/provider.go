@@ -36,6 +36,12 @@ type Counter interface {
 	Count(ctx context.Context, req *Request) (int, error)
 }
 
+// An Embedder is a Provider whose API has OpenAI's embeddings.
+type Embedder interface {
+	// Embed sends the body of a request to it and returns that of the response.
+	Embed(ctx context.Context, body []byte) ([]byte, error)
+}
+
 // ErrNoTools is the error of a model without native tool calling. Package prompted gives
 // such models tools.
 var ErrNoTools = errors.New("the model does not support tools")

@@ -33,7 +33,7 @@ func (l *live) serveModels() error {
 	}
 	var endpoint http.Handler = serve.New(serve.Options{
 		Toolbox: providers.NewToolbox(l),
-		Models:  models.IDs,
+		Models:  models.Listed,
 		Model:   model,
 		Caller:  mcpserver.CallerOf,
 		System:  cfg.Loop.System,

@@ -47,6 +47,11 @@ func (p *Provider) Name() string { return name }
 // Format returns Ollama's format.
 func (p *Provider) Format() toolformat.Format { return format }
 
+// Embed implements providers.Embedder with the server's imitation of OpenAI's API.
+func (p *Provider) Embed(ctx context.Context, body []byte) ([]byte, error) {
+	return p.client.Embed(ctx, "/v1/embeddings", body)
+}
+
 // Models returns the names of the models that the server has.
 func (p *Provider) Models(ctx context.Context) ([]string, error) {
 	api := models.API{BaseURL: p.client.BaseURL, Version: p.client.Version, Header: p.client.Header, Auth: p.client.Auth, HTTP: p.client.HTTP}

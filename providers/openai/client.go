@@ -87,6 +87,15 @@ func (a *api) Models(ctx context.Context) ([]string, error) {
 	return listed.List(ctx, path, "data", "id")
 }
 
+// Embed implements providers.Embedder.
+func (a *api) Embed(ctx context.Context, body []byte) ([]byte, error) {
+	path := "/embeddings"
+	if a.client.Version != "" {
+		path = "/" + a.client.Version + path
+	}
+	return a.client.Embed(ctx, path, body)
+}
+
 // ask gets a turn.
 func (a *api) ask(ctx context.Context, req *providers.Request, body []byte, emit func(providers.Event), d providers.Decoder) (*providers.Turn, error) {
 	turn, err := a.client.Turn(ctx, providers.Exchange{Path: a.path, Body: a.client.MergeBody(body, &req.Settings, "reasoning", "text"), Decoder: d}, emit)

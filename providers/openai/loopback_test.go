@@ -2,6 +2,7 @@ package openai
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -66,5 +67,23 @@ func TestPlainAtOnce(t *testing.T) {
 	all.Wait()
 	if _, plain := p.plain.Load(req.Model); !plain {
 		t.Error("nobody has learned it")
+	}
+}
+
+// A request for embeddings goes to the server as it is, and so does the answer.
+func TestEmbed(t *testing.T) {
+	const body, answer = `{"model":"m","input":["a","b"]}`, `{"data":[{"embedding":[0.1,1e-7],"index":0}]}`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got, _ := io.ReadAll(r.Body)
+		if r.URL.Path != "/v1/embeddings" || string(got) != body || r.Header.Get("Authorization") != "Bearer key" {
+			t.Errorf("%s %s %v", r.URL.Path, got, r.Header)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, answer)
+	}))
+	defer server.Close()
+	p := NewChat(Options{Client: providers.Client{BaseURL: server.URL}, APIKey: "key"})
+	if got, err := p.Embed(t.Context(), []byte(body)); err != nil || string(got) != answer {
+		t.Errorf("%s %v", got, err)
 	}
 }

@@ -96,7 +96,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, api endpoint.API)
 	}
 	var settings providers.Settings
 	if t.chosen, settings, err = s.opts.Model(t.req.Model); err != nil {
-		return nil, &endpoint.Error{Status: http.StatusNotFound, Code: "model_not_found", Message: err.Error()}
+		return nil, unknownModel(err)
 	}
 	if err := t.req.Override(&settings, t.chosen.Provider); err != nil {
 		return nil, endpoint.Invalid(err)
@@ -117,6 +117,11 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, api endpoint.API)
 		},
 	}
 	return t, nil
+}
+
+// unknownModel returns the error of a request for a model that there is not.
+func unknownModel(err error) *endpoint.Error {
+	return &endpoint.Error{Status: http.StatusNotFound, Code: "model_not_found", Message: err.Error()}
 }
 
 // ownerOf returns whose something is: what one caller leaves here, others with its principal and profile
@@ -144,6 +149,19 @@ func signedBy(req *endpoint.Request, p providers.Provider) []providers.Message {
 
 // read reads a request of an owner.
 func (s *Server) read(w http.ResponseWriter, r *http.Request, v *visit, api endpoint.API, owner string) (*endpoint.Request, *endpoint.Error) {
+	body, refused := s.body(w, r, v)
+	if refused != nil {
+		return nil, refused
+	}
+	req, err := api.Read(body, func(id string) json.RawMessage { return s.rounds.item(owner, id) })
+	if err != nil {
+		return nil, endpoint.Invalid(err)
+	}
+	return req, nil
+}
+
+// body reads the body of a request.
+func (s *Server) body(w http.ResponseWriter, r *http.Request, v *visit) ([]byte, *endpoint.Error) {
 	body, err := io.ReadAll(v.counted(http.MaxBytesReader(w, r.Body, s.opts.MaxBody)))
 	switch {
 	case errors.Is(err, errCrowded):
@@ -155,11 +173,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, v *visit, api endp
 		}
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // it was for the body
-	req, err := api.Read(body, func(id string) json.RawMessage { return s.rounds.item(owner, id) })
-	if err != nil {
-		return nil, endpoint.Invalid(err)
-	}
-	return req, nil
+	return body, nil
 }
 
 // busy returns the error of a request for which there is no room.

@@ -30,7 +30,7 @@ func ExampleNew() {
 	model := greeter()
 	server := httptest.NewServer(serve.New(serve.Options{
 		Toolbox: providers.NewToolbox(nil), // or the source whose tools the model gets
-		Models:  func() []string { return []string{"local/qwen3"} },
+		Models:  func(context.Context) []string { return []string{"local/qwen3"} },
 		Model: func(id string) (providers.Candidate, providers.Settings, error) {
 			if id != "local/qwen3" {
 				return providers.Candidate{}, providers.Settings{}, fmt.Errorf("unknown model %s", id)

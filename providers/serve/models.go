@@ -4,48 +4,66 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/completions"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/messages"
 )
 
-// model is an entry of /v1/models, with the members of both OpenAI's and Anthropic's.
-type model struct {
+// openAIModel is an entry of the list of models in OpenAI's form.
+type openAIModel struct {
 	ID      string `json:"id"`
 	Object  string `json:"object"`
 	Created int64  `json:"created"`
 	OwnedBy string `json:"owned_by"`
+}
 
+// anthropicModel is an entry of the list of models in Anthropic's form.
+type anthropicModel struct {
 	Type        string `json:"type"`
+	ID          string `json:"id"`
 	DisplayName string `json:"display_name"`
 	CreatedAt   string `json:"created_at"`
 }
 
-func newModel(id string) model {
-	owner, _, _ := strings.Cut(id, "/")
-	return model{ID: id, Object: "model", OwnedBy: owner, Type: "model", DisplayName: id, CreatedAt: "1970-01-01T00:00:00Z"}
+// isAnthropic reports whether the client of a request is one of Anthropic's API, which must send its version.
+func isAnthropic(r *http.Request) bool { return r.Header.Get("Anthropic-Version") != "" }
+
+// lister returns the API in whose form a request for models is answered.
+func lister(r *http.Request) endpoint.API {
+	if isAnthropic(r) {
+		return messages.API{}
+	}
+	return completions.API{}
 }
 
 // models answers a request for the list of models, or for the one with an id.
-func (s *Server) models(w http.ResponseWriter, id string) {
+func (s *Server) models(w http.ResponseWriter, r *http.Request, id string) {
+	entry := func(id string) any {
+		if isAnthropic(r) {
+			return anthropicModel{Type: "model", ID: id, DisplayName: id, CreatedAt: "1970-01-01T00:00:00Z"}
+		}
+		owner, _, _ := strings.Cut(id, "/")
+		return openAIModel{ID: id, Object: "model", OwnedBy: owner}
+	}
 	if id != "" {
 		if _, _, err := s.opts.Model(id); err != nil {
-			fail(w, http.StatusNotFound, "model_not_found", err.Error())
+			lister(r).Fail(w, unknownModel(err))
 			return
 		}
-		endpoint.WriteJSON(w, http.StatusOK, newModel(id))
+		endpoint.WriteJSON(w, http.StatusOK, entry(id))
 		return
 	}
-	list := struct {
-		Object  string  `json:"object"`
-		Data    []model `json:"data"`
-		FirstID string  `json:"first_id,omitempty"`
-		LastID  string  `json:"last_id,omitempty"`
-		HasMore bool    `json:"has_more"`
-	}{Object: "list", Data: []model{}}
-	for _, id := range s.opts.Models() {
-		list.Data = append(list.Data, newModel(id))
+	ids := s.opts.Models(r.Context())
+	all := make([]any, len(ids))
+	for i, id := range ids {
+		all[i] = entry(id)
 	}
-	if n := len(list.Data); n > 0 {
-		list.FirstID, list.LastID = list.Data[0].ID, list.Data[n-1].ID
+	list := map[string]any{"object": "list", "data": all}
+	if isAnthropic(r) { // all are on the first page
+		list = map[string]any{"data": all, "has_more": false, "first_id": nil, "last_id": nil}
+		if n := len(ids); n > 0 {
+			list["first_id"], list["last_id"] = ids[0], ids[n-1]
+		}
 	}
-	endpoint.WriteJSON(w, http.StatusOK, &list)
+	endpoint.WriteJSON(w, http.StatusOK, list)
 }

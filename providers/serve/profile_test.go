@@ -36,7 +36,7 @@ func TestProfiles(t *testing.T) {
 	}})
 	model := &scripted{turns: []providers.Turn{says("a"), says("b")}}
 	chat := serve.New(serve.Options{
-		Toolbox: providers.NewToolbox(source), Models: func() []string { return []string{"here/m"} }, Caller: mcpserver.CallerOf,
+		Toolbox: providers.NewToolbox(source), Models: func(context.Context) []string { return []string{"here/m"} }, Caller: mcpserver.CallerOf,
 		Model: func(string) (providers.Candidate, providers.Settings, error) {
 			return providers.Candidate{Provider: model, Model: "m"}, providers.Settings{}, nil
 		},
@@ -58,7 +58,7 @@ func TestProfiles(t *testing.T) {
 		{"ann", "/v1/p/third/chat/completions", http.StatusNotFound, "unknown profile: third"},
 		{"bob", "/v1/p/second/chat/completions", http.StatusNotFound, "unknown profile: second"},
 		{"bob", "/v1/chat/completions", http.StatusForbidden, "no profile of this bridge is for bob"},
-		{"ann", "/v1/p/second/embeddings", http.StatusNotFound, "unknown path"},
+		{"ann", "/v1/p/second/rerank", http.StatusNotFound, "unknown path"},
 	} {
 		req, err := http.NewRequest(http.MethodPost, web.URL+c.path, strings.NewReader(`{"model":"here/m","messages":[{"role":"user","content":"hi"}]}`))
 		if err != nil {

@@ -103,7 +103,7 @@ func newFront(t *testing.T, turns ...providers.Turn) *front {
 	f := &front{T: t, scripted: &scripted{turns: turns}}
 	f.Server = httptest.NewServer(serve.New(serve.Options{
 		Toolbox: providers.NewToolbox(native),
-		Models:  func() []string { return []string{"here/m"} },
+		Models:  func(context.Context) []string { return []string{"here/m"} },
 		Model: func(id string) (providers.Candidate, providers.Settings, error) {
 			if id != "here/m" {
 				return providers.Candidate{}, providers.Settings{}, toolformat.Errorf(toolformat.NotFound, "model %s is unknown", id)
@@ -319,8 +319,8 @@ func TestProviderFails(t *testing.T) {
 func TestModels(t *testing.T) {
 	f := newFront(t)
 	for path, want := range map[string]string{
-		"/v1/models": `{"object":"list","data":[{"id":"here/m","object":"model","created":0,"owned_by":"here","type":"model","display_name":"here/m","created_at":"1970-01-01T00:00:00Z"}],"first_id":"here/m","last_id":"here/m","has_more":false}`, "/v1/models/here/m": `{"id":"here/m"`,
-		"/v1/models/x": "model_not_found", "/v1/embeddings": "unknown path", "/v1/chat/completions": "GET is not allowed for",
+		"/v1/models": `{"data":[{"id":"here/m","object":"model","created":0,"owned_by":"here"}],"object":"list"}`, "/v1/models/here/m": `{"id":"here/m"`,
+		"/v1/models/x": "model_not_found", "/v1/rerank": "unknown path", "/v1/embeddings": "GET is not allowed for", "/v1/chat/completions": "GET is not allowed for",
 	} {
 		resp, err := http.Get(f.URL + path)
 		if err != nil {
@@ -329,5 +329,34 @@ func TestModels(t *testing.T) {
 		b, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		f.has(string(b), want)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.URL+"/v1/models", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Anthropic-Version", "2023-06-01")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, _ := io.ReadAll(resp.Body)
+	f.has(string(b), `{"data":[{"type":"model","id":"here/m","display_name":"here/m","created_at":"1970-01-01T00:00:00Z"}],"first_id":"here/m","has_more":false,"last_id":"here/m"}`)
+}
+
+// Requests for embeddings go to their provider, if it has them.
+func TestEmbeddings(t *testing.T) {
+	f := newFront(t)
+	for body, want := range map[string]string{
+		`[]`:                             "expected a JSON object",
+		`{"input":"x"}`:                  `"param":"model"`,
+		`{"model":"x","input":"x"}`:      `"code":"model_not_found"`,
+		`{"model":"here/m","input":"x"}`: "the API of scripted has no embeddings here",
+	} {
+		status, answer := f.postTo("/v1/embeddings", "", body)
+		if status/100 != 4 {
+			t.Error(body, status)
+		}
+		f.has(answer, want)
 	}
 }

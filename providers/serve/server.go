@@ -2,6 +2,7 @@ package serve
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -20,7 +21,7 @@ type Options struct {
 	Toolbox *providers.Toolbox // the tools that every model is offered
 
 	// Models returns the ids of the models, for /v1/models.
-	Models func() []string
+	Models func(context.Context) []string
 
 	// Model returns the model that a request names, and its default settings. The error is
 	// sent to the client.
@@ -40,7 +41,8 @@ type Options struct {
 	Principals int
 }
 
-// A Server answers OpenAI's Chat Completions and /v1/models, behind a handler that authenticates. A
+// A Server answers OpenAI's Chat Completions, Responses and embeddings, Anthropic's Messages, and /v1/models, behind a
+// handler that authenticates. A
 // client's own tools are offered to the model beside the bridge's and win where names clash.
 // Their calls are handed back; the bridge's run inside.
 type Server struct {
@@ -77,8 +79,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.complete(w, r, api)
 		}
 	case isModel:
-		if allowed(w, r, http.MethodGet, completions.API{}) {
-			s.models(w, strings.TrimSuffix(id, "/"))
+		if allowed(w, r, http.MethodGet, lister(r)) {
+			s.models(w, r, strings.TrimSuffix(id, "/"))
+		}
+	case path == "embeddings":
+		if allowed(w, r, http.MethodPost, completions.API{}) {
+			s.embed(w, r)
 		}
 	case strings.HasPrefix(path, "responses/"):
 		s.stored(w, r, strings.TrimPrefix(path, "responses/"))
@@ -87,7 +93,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.count(w, r)
 		}
 	default:
-		fail(w, http.StatusNotFound, "", "unknown path: expected "+paths()+" or /v1/models")
+		fail(w, http.StatusNotFound, "", "unknown path: expected "+paths()+", /v1/embeddings or /v1/models")
 	}
 }
 

@@ -59,7 +59,7 @@ func (w *world) serveModel() map[string]http.Handler {
 		}
 	}
 	chat := endpoints.New(endpoints.Options{
-		Toolbox: providers.NewToolbox(w.stack), Models: func() []string { return []string{"law/m"} }, Caller: mcpserver.CallerOf,
+		Toolbox: providers.NewToolbox(w.stack), Models: func(context.Context) []string { return []string{"law/m"} }, Caller: mcpserver.CallerOf,
 		Model: func(string) (providers.Candidate, providers.Settings, error) {
 			return providers.Candidate{Provider: &w.model, Model: "m"}, providers.Settings{}, nil
 		},

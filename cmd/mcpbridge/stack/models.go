@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
@@ -23,6 +24,10 @@ type Models struct {
 	candidates []providers.Candidate
 	connect    func() (*http.Client, error) // for all providers
 	faults     map[string]error             // Faults
+
+	listing  sync.Mutex // guards what follows
+	listed   []string   // Listed; nil before the first time
+	listedAt time.Time
 }
 
 // Models returns the models of the config, which are created on first use.
@@ -203,6 +208,48 @@ func (m *Models) Existing(ctx context.Context, c providers.Candidate) ([]string,
 		return nil, nil
 	}
 	return api.Models(ctx)
+}
+
+// The bounds of asking the providers for their models.
+const (
+	listTime  = 3 * time.Second // that all of them have
+	listAge   = time.Minute     // after which they are asked again
+	maxListed = 10_000          // models of a provider
+)
+
+// Listed returns the configured models, and behind them those that the APIs of the providers have, each as
+// PROVIDER/MODEL. A provider that does not say in time which it has adds none.
+func (m *Models) Listed(ctx context.Context) []string {
+	m.listing.Lock()
+	defer m.listing.Unlock()
+	if m.listed != nil && time.Since(m.listedAt) < listAge {
+		return m.listed
+	}
+	bounded, cancel := context.WithTimeout(ctx, listTime)
+	defer cancel()
+	lists := make([][]string, len(m.candidates))
+	var asked sync.WaitGroup
+	for i, c := range m.candidates {
+		asked.Go(func() { lists[i], _ = m.Existing(bounded, c) })
+	}
+	asked.Wait()
+	all := m.IDs()
+	known := map[string]bool{}
+	for _, id := range all {
+		known[id] = true
+	}
+	for i, c := range m.candidates {
+		for _, model := range lists[i][:min(len(lists[i]), maxListed)] {
+			if id := c.Name + "/" + model; !known[id] {
+				known[id] = true
+				all = append(all, id)
+			}
+		}
+	}
+	if ctx.Err() == nil { // else a provider was not asked to the end
+		m.listed, m.listedAt = all, time.Now()
+	}
+	return all
 }
 
 // ByID returns the model of an ID: PROVIDER/MODEL with any model, a provider with a configured

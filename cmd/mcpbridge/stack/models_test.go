@@ -1,7 +1,9 @@
 package stack
 
 import (
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -169,5 +171,26 @@ func TestOllamaHost(t *testing.T) {
 		if got := ollamaHost(in(map[string]string{"OLLAMA_HOST": host})); got != want {
 			t.Errorf("%q: %q, want %q", host, got, want)
 		}
+	}
+}
+
+// The models that a client can choose are the configured ones, and behind them those that the providers have.
+func TestListedModels(t *testing.T) {
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked++
+		_, _ = io.WriteString(w, `{"data":[{"id":"small"},{"id":"org/large"}]}`)
+	}))
+	defer server.Close()
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	m := loadModels(t, `{"providers":{"own":{"type":"openai","baseUrl":"`+server.URL+`","model":"small"},"gone":{"type":"openai","baseUrl":"`+gone.URL+`","model":"m"}}}`, nil)
+	for range 2 {
+		if got := strings.Join(m.Listed(t.Context()), " "); got != "own/small gone/m own/org/large" {
+			t.Error(got)
+		}
+	}
+	if asked != 1 {
+		t.Errorf("the provider was asked %d times", asked)
 	}
 }

@@ -45,7 +45,7 @@ func serveDoubles(t *testing.T) (url string, doubles map[string]*double) {
 	}
 	server := httptest.NewServer(serve.New(serve.Options{
 		Toolbox: providers.NewToolbox(native),
-		Models:  modelIDs,
+		Models:  func(context.Context) []string { return modelIDs() },
 		Model: func(id string) (providers.Candidate, providers.Settings, error) {
 			d := doubles[strings.TrimSuffix(id, "/m")]
 			if d == nil {
