@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
@@ -80,6 +81,10 @@ func (e *encoder) user(m *providers.Message) {
 		case providers.PartImage:
 			images = append(images, wire.AppendString(nil, base64.StdEncoding.EncodeToString(p.Data)))
 		case providers.PartFile:
+			if strings.HasPrefix(p.MimeType, "text/") && utf8.Valid(p.Data) {
+				fmt.Fprintf(&text, "[file %s]\n%s\n", p.Name, p.Data)
+				continue
+			}
 			e.note("ollama takes no files: %s (%s) is left out", p.Name, p.MimeType)
 			fmt.Fprintf(&text, "[file %s: %s]", p.Name, p.MimeType)
 		}

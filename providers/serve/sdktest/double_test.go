@@ -36,6 +36,11 @@ func replyTo(body string) reply {
 	switch {
 	case strings.Contains(body, "please be long"):
 		return reply{text: "Once upon", stop: "length"}
+	case strings.Contains(body, "please answer in JSON"):
+		if strings.Contains(body, `"name":"answer","description":`) {
+			return reply{calls: []toolCall{{"answer", `{"ok":true}`}}}
+		}
+		return reply{text: `{"ok":true}`}
 	case strings.Contains(body, "please refuse"):
 		return reply{text: "No.", stop: "refused"}
 	case strings.Contains(body, "please draw two"):

@@ -18,6 +18,7 @@ type answer struct {
 	legacy  bool // the call is that of a function
 	head    completion
 	text    strings.Builder
+	thought strings.Builder
 	newTurn bool // the next text belongs to another turn than the last
 }
 
@@ -44,6 +45,7 @@ type outMessage struct {
 	Content *string `json:"content"` // may be null
 	Refusal *string `json:"refusal"`
 	Calls   []call  `json:"tool_calls,omitempty"`
+	Thought string  `json:"reasoning_content,omitempty"` // as DeepSeek and most servers of open models have it
 
 	Function *legacyCall `json:"function_call,omitempty"`
 }
@@ -53,6 +55,7 @@ type delta struct {
 	Role    string  `json:"role,omitempty"`
 	Content *string `json:"content,omitempty"`
 	Calls   []call  `json:"tool_calls,omitempty"`
+	Thought string  `json:"reasoning_content,omitempty"`
 
 	Function *legacyCall `json:"function_call,omitempty"`
 }
@@ -81,11 +84,16 @@ func (r *request) begin(w *endpoint.Writer) endpoint.Answer {
 	}
 }
 
-// Event takes the text of the model. The client does not see the calls of the bridge's tools.
+// Event takes the text and the thinking of the model. The client does not see the calls of the bridge's tools.
 func (a *answer) Event(e providers.Event) {
 	switch e.Type {
 	case providers.EventTurnStart:
 		a.newTurn = a.text.Len() > 0
+	case providers.EventThinkingDelta:
+		a.thought.WriteString(e.Text)
+		if a.stream && e.Text != "" {
+			a.chunk(&delta{Thought: e.Text}, nil)
+		}
 	case providers.EventTextDelta:
 		if e.Text == "" {
 			return
@@ -150,7 +158,7 @@ func (a *answer) Finish(run *providers.Run, calls []*providers.Call) map[string]
 		a.Raw([]byte("data: [DONE]\n\n"))
 		return nil
 	}
-	m := &outMessage{Role: "assistant", Calls: wireCalls(calls, false), Function: function}
+	m := &outMessage{Role: "assistant", Calls: wireCalls(calls, false), Function: function, Thought: a.thought.String()}
 	if text := a.text.String(); text != "" {
 		m.Content = &text
 	}
