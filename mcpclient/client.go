@@ -6,6 +6,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,6 +44,28 @@ type Client struct {
 	closed bool
 
 	resumed chan struct{} // closed by Restart; nil unless the client is stopped
+}
+
+// SpeaksModern asks the server on its connections whether it speaks the modern era, too. It is for the end of
+// their use: some servers end when they are asked that, others do not answer, or take all that follows as of that era.
+func (c *Client) SpeaksModern(ctx context.Context) bool {
+	c.mu.Lock()
+	links := slices.Collect(maps.Values(c.links))
+	c.mu.Unlock()
+	for _, l := range links {
+		conn := l.conn.Load()
+		if conn == nil {
+			continue
+		}
+		if conn.modern {
+			return true
+		}
+		if reply, err := conn.askModern(ctx); err == nil {
+			reply.Free()
+			return true
+		}
+	}
+	return false
 }
 
 // New makes a client. It connects when the first session is opened.

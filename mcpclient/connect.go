@@ -266,18 +266,11 @@ func (c *conn) initialize(ctx context.Context) error {
 // discover does the handshake of the modern era. After initialize it only finds out whether the
 // server speaks that era too.
 func (c *conn) discover(ctx context.Context) error {
-	reply, err := c.sendDiscover(ctx)
-	var e *toolformat.Error
-	if errors.As(err, &e) && speaksModern(wire.Lookup(e.Raw, "data", "supported")) {
-		reply, err = c.sendDiscover(ctx) // refused, though the server lists the revision as supported
-	}
+	reply, err := c.askModern(ctx)
 	if err != nil {
 		return err
 	}
 	defer reply.Free()
-	if !speaksModern(wire.Lookup(reply.Result, "supportedVersions")) {
-		return errors.New("it does not speak protocol revision " + wire.ModernRevision)
-	}
 	c.modern = true
 	if c.legacy {
 		return nil
@@ -346,6 +339,20 @@ func describe(about []byte) []byte {
 		about = wire.SetMember(about, "_meta", meta)
 	}
 	return about
+}
+
+// askModern returns the answer of a server that speaks the modern era to server/discover.
+func (c *conn) askModern(ctx context.Context) (bridge.Reply, error) {
+	reply, err := c.sendDiscover(ctx)
+	var e *toolformat.Error
+	if errors.As(err, &e) && speaksModern(wire.Lookup(e.Raw, "data", "supported")) {
+		reply, err = c.sendDiscover(ctx) // refused, though the server lists the revision as supported
+	}
+	if err == nil && !speaksModern(wire.Lookup(reply.Result, "supportedVersions")) {
+		reply.Free()
+		err = errors.New("it does not speak protocol revision " + wire.ModernRevision)
+	}
+	return reply, err
 }
 
 func (c *conn) sendDiscover(ctx context.Context) (bridge.Reply, error) {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -18,6 +19,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
+	"github.com/mcpbridge/mcpbridge/mcpclient"
 	"github.com/mcpbridge/mcpbridge/mcpclient/oauth"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -50,6 +52,7 @@ func runCheck(ctx context.Context, args []string, std streams) error {
 	c.servers(ctx, std.err)
 	if ctx.Err() == nil {
 		c.rest(ctx)
+		c.eras(ctx)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -88,6 +91,7 @@ type checkedServer struct {
 	Took         int64    `json:"ms"`
 	Server       string   `json:"server,omitempty"` // name and version
 	Revision     string   `json:"revision,omitempty"`
+	Modern       bool     `json:"modern"` // it speaks revision 2026-07-28, be it beside that one
 	Era          string   `json:"era,omitempty"`
 	Capabilities []string `json:"capabilities,omitempty"`
 	Asks         []string `json:"asks,omitempty"` // client capabilities that it has used
@@ -313,6 +317,32 @@ func (c *checker) rest(ctx context.Context) {
 	}
 	for _, api := range r.APIs {
 		r.OK = r.OK && api.OK
+	}
+}
+
+// eraWait bounds the wait for a server's answer to a question that many do not know.
+const eraWait = 2 * time.Second
+
+// eras asks the servers that were spoken to in the legacy era whether they speak the modern one, too. It comes
+// last, as some end at that.
+func (c *checker) eras(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, eraWait)
+	defer cancel()
+	var asking sync.WaitGroup
+	clients := c.Clients()
+	for i := range c.report.Servers {
+		s := &c.report.Servers[i]
+		if s.Modern = s.Era == "modern"; s.Era != "legacy" {
+			continue
+		}
+		client := slices.IndexFunc(clients, func(client *mcpclient.Client) bool { return client.Name() == s.Name })
+		asking.Go(func() { s.Modern = clients[client].SpeaksModern(ctx) })
+	}
+	asking.Wait()
+	for _, s := range c.report.Servers {
+		if s.Modern && s.Era == "legacy" {
+			output.Item(c.out, "note ", terminal.Inline(s.Name)+": it speaks the modern era (MCP "+wire.ModernRevision+"), too")
+		}
 	}
 }
 
