@@ -96,6 +96,15 @@ func (a *admission) enter(principal string) (*visit, error) {
 
 func (v *visit) leave() { v.give(v.principal, use{1, v.bytes}) }
 
+// grow counts more bytes until the visit leaves, if there is room for them.
+func (v *visit) grow(n int64) bool {
+	if !v.take(v.principal, use{bytes: n}) {
+		return false
+	}
+	v.bytes += n
+	return true
+}
+
 // counted returns a body whose bytes count until the visit leaves. Reading it fails with
 // errCrowded where there is no room.
 func (v *visit) counted(body io.Reader) io.Reader { return &countedBody{body, v} }
@@ -107,9 +116,8 @@ type countedBody struct {
 
 func (b *countedBody) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
-	if !b.visit.take(b.visit.principal, use{bytes: int64(n)}) {
+	if !b.visit.grow(int64(n)) {
 		return 0, errCrowded
 	}
-	b.visit.bytes += int64(n)
 	return n, err
 }

@@ -116,6 +116,9 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, api endpoint.API)
 			Tools: t.req.Tools, Choice: t.req.Choice, Settings: settings,
 		},
 	}
+	if n, limits := t.req.MaxCalls, &t.Options.Limits; n > 0 && (limits.Calls == 0 || n < limits.Calls) {
+		limits.Calls = n
+	}
 	return t, nil
 }
 
@@ -153,8 +156,24 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, v *visit, api endp
 	if refused != nil {
 		return nil, refused
 	}
-	req, err := api.Read(body, func(id string) json.RawMessage { return s.rounds.item(owner, id) })
-	if err != nil {
+	size, crowded := int64(len(body)), false // with the items that the request refers to, perhaps again and again
+	req, err := api.Read(body, func(id string) json.RawMessage {
+		item := s.rounds.item(owner, id)
+		size += int64(len(item))
+		if crowded = crowded || size > s.opts.MaxBody || !v.grow(int64(len(item))); crowded {
+			return nil
+		}
+		return item
+	})
+	switch {
+	case crowded && size <= s.opts.MaxBody:
+		return nil, busy(errCrowded)
+	case crowded:
+		return nil, &endpoint.Error{
+			Status:  http.StatusRequestEntityTooLarge,
+			Message: fmt.Sprintf("the request and the items that it refers to are longer than %d bytes", s.opts.MaxBody),
+		}
+	case err != nil:
 		return nil, endpoint.Invalid(err)
 	}
 	return req, nil

@@ -51,6 +51,8 @@ func FuzzRequest(f *testing.F) {
 	}
 	for _, body := range []string{
 		`{"model":"m",` + drawResponses + `,"input":[{"role":"user","content":"go"},` + encrypted + `,{"type":"custom_tool_call","call_id":"1","name":"patch","input":"x"},{"type":"custom_tool_call_output","call_id":"1","output":"y"}]}`,
+		`{"model":"m","tools":[{"type":"namespace","name":"n","tools":[{"type":"custom","name":"f"},{"type":"function","name":"g","parameters":{}}]}],"tool_choice":{"type":"custom","name":"f","namespace":"n"},"input":[{"type":"item_reference","id":"x"},{"id":"y"}]}`,
+		`{"model":"m","max_tool_calls":1,"include":["reasoning.encrypted_content"],"text":{"verbosity":"low"},"input":[{"role":"developer","content":"x"}]}`,
 		`{"model":"m","stream":true,"store":true,"input":"go"}`, `{"model":"m","previous_response_id":"x","input":[]}`,
 	} {
 		f.Add(uint8(2), body)

@@ -81,10 +81,19 @@ func ofTalker(p *talker, o serve.Options) *serve.Server {
 	return serve.New(o)
 }
 
-func completion(ctx context.Context) *http.Request {
-	body := strings.NewReader(`{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}`)
-	return httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/chat/completions", body)
+func completion(ctx context.Context) *http.Request { return streamOf(ctx, "/v1/chat/completions") }
+
+// streamOf returns a request for a stream of an API.
+func streamOf(ctx context.Context, path string) *http.Request {
+	body := `{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}`
+	if path == "/v1/responses" {
+		body = `{"model":"m","stream":true,"input":"hi"}`
+	}
+	return httptest.NewRequestWithContext(ctx, http.MethodPost, path, strings.NewReader(body))
 }
+
+// streaming are the paths of the APIs.
+var streaming = []string{"/v1/chat/completions", "/v1/messages", "/v1/responses"}
 
 // stalled is a client that reads nothing.
 type stalled struct {
@@ -109,14 +118,35 @@ func (d *stalled) WriteString(s string) (int, error) { return d.Write([]byte(s))
 
 // A client that does not read its stream is disconnected, and its model stopped.
 func TestClientThatDoesNotRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		begun := time.Now()
-		w := &stalled{ResponseRecorder: httptest.NewRecorder()}
-		ofTalker(&talker{make(chan struct{})}, serve.Options{}).ServeHTTP(w, completion(t.Context()))
-		if w.until.IsZero() || time.Since(begun) > 5*time.Minute {
-			t.Errorf("given up after %s", time.Since(begun))
-		}
-	})
+	for _, path := range streaming {
+		synctest.Test(t, func(t *testing.T) {
+			begun := time.Now()
+			w := &stalled{ResponseRecorder: httptest.NewRecorder()}
+			ofTalker(&talker{make(chan struct{})}, serve.Options{}).ServeHTTP(w, streamOf(t.Context(), path))
+			if w.until.IsZero() || time.Since(begun) > 5*time.Minute {
+				t.Errorf("%s: given up after %s", path, time.Since(begun))
+			}
+		})
+	}
+}
+
+// The model of a client that has disconnected is stopped.
+func TestClientThatLeaves(t *testing.T) {
+	for _, path := range streaming {
+		synctest.Test(t, func(t *testing.T) {
+			p := &talker{make(chan struct{})}
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				<-p.begun
+				cancel()
+			}()
+			w := httptest.NewRecorder()
+			ofTalker(p, serve.Options{}).ServeHTTP(w, streamOf(ctx, path))
+			if body := w.Body.String(); strings.Contains(body, `"error":{`) {
+				t.Errorf("%s: %s", path, body)
+			}
+		})
+	}
 }
 
 // slow is a provider whose model calls a tool that takes a minute, and then fails.
@@ -135,7 +165,20 @@ func (p *slow) Turn(_ context.Context, req *providers.Request, _ func(providers.
 
 // A silent stream is kept alive; an early error has a status.
 func TestQuietStream(t *testing.T) {
-	for fails, want := range map[int]string{0: `{"error":`, 1: ": nothing yet\n\n: nothing yet\n\n: nothing yet\n\ndata: {\"error\":"} {
+	const ping = "event: ping\ndata: {\"type\":\"ping\"}\n\n"
+	for _, c := range []struct {
+		path  string
+		fails int
+		want  string
+	}{
+		{"/v1/chat/completions", 0, `{"error":`},
+		{"/v1/chat/completions", 1, ": nothing yet\n\n: nothing yet\n\n: nothing yet\n\ndata: {\"error\":"},
+		{"/v1/messages", 0, `{"type":"error","error":{"type":"invalid_request_error"`},
+		{"/v1/messages", 1, ping + ping + ping + "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\""},
+		{"/v1/responses", 0, `{"error":`},
+		{"/v1/responses", 1, ": nothing yet\n\n: nothing yet\n\n: nothing yet\n\nevent: response.failed\ndata: {\"response\":{\"id\":\"resp_"},
+	} {
+		fails, want := c.fails, c.want
 		synctest.Test(t, func(t *testing.T) {
 			wait := bridge.Tool{Tool: toolformat.Tool{Name: "wait"}, Timeout: time.Minute, Call: func(context.Context, json.RawMessage) (*toolformat.Result, error) {
 				time.Sleep(50 * time.Second)
@@ -154,7 +197,7 @@ func TestQuietStream(t *testing.T) {
 				},
 				Loop:   providers.Options{Limits: providers.Limits{Timeout: time.Hour}},
 				Caller: func(*http.Request) bridge.Caller { return bridge.Caller{} },
-			}).ServeHTTP(w, completion(t.Context()))
+			}).ServeHTTP(w, streamOf(t.Context(), c.path))
 			time.Sleep(time.Minute) // no more keep-alives
 			if got := w.Body.String(); !strings.Contains(got, want) || (fails > 0) != (w.Code == http.StatusOK) {
 				t.Errorf("%d %s, want %s", w.Code, got, want)

@@ -133,16 +133,17 @@ func TestMessagesRefusals(t *testing.T) {
 	for body, want := range map[string]string{
 		`{`:                              `{"type":"error","error":{"type":"invalid_request_error","message":"invalid request: `,
 		`{"max_tokens":1,"messages":[]}`: "model: expected one of",
-		`{"model":"x","max_tokens":1,"messages":[{"role":"user","content":"x"}]}`:                                                `"not_found_error","message":"model x is unknown`,
-		`{"model":"here/m","max_tokens":1,"thread":{"type":"create"},"messages":[{"role":"user","content":"x"}]}`:                `"details":{"error_code":"thread_unsupported_request","unsupported":["thread"]}`,
-		`{"model":"here/m","max_tokens":1.5,"messages":[{}]}`:                                                                    "max_tokens: expected",
-		`{"model":"here/m","messages":[{"role":"robot","content":"x"}]}`:                                                         `messages.0.role: expected user or assistant, got \"robot\"`,
-		`{"model":"here/m","messages":[{"role":"user","content":[{"type":"video"}]}]}`:                                           `messages.0.content.0.type: \"video\" is not supported`,
-		`{"model":"here/m","messages":[{"role":"user","content":"x"}],"mcp_servers":[{"name":"a"}]}`:                             "mcp_servers: the API of scripted has no such parameter",
-		`{"model":"here/m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"web_search_20250305","name":"search"}]}`: "tools[0]: type",
-		`{"model":"here/m","messages":[{"role":"user","content":"x"}],"tool_choice":{"type":"tool"}}`:                            "tool_choice.name",
-		`{"model":"here/m","messages":[{"role":"user","content":"x"}],"thinking":{"type":"much"}}`:                               "thinking.type",
-		`{"model":"here/m","messages":[{"role":"user","content":"x"}],"tool_choice":{"type":"tool","name":"gone"}}`:              "tool_choice: ",
+		`{"model":"x","max_tokens":1,"messages":[{"role":"user","content":"x"}]}`:                                                                          `"not_found_error","message":"model x is unknown`,
+		`{"model":"here/m","max_tokens":1,"thread":{"type":"create"},"messages":[{"role":"user","content":"x"}]}`:                                          `"details":{"error_code":"thread_unsupported_request","unsupported":["thread"]}`,
+		`{"model":"here/m","max_tokens":1.5,"messages":[{}]}`:                                                                                              "max_tokens: expected",
+		`{"model":"here/m","messages":[{"role":"robot","content":"x"}]}`:                                                                                   `messages.0.role: expected user or assistant, got \"robot\"`,
+		`{"model":"here/m","messages":[{"role":"user","content":[{"type":"document","source":{"type":"text","data":"x"},"citations":{"enabled":true}}]}]}`: `messages.0.content.0.citations: an answer has no citations`,
+		`{"model":"here/m","messages":[{"role":"user","content":[{"type":"video"}]}]}`:                                                                     `messages.0.content.0.type: \"video\" is not supported`,
+		`{"model":"here/m","messages":[{"role":"user","content":"x"}],"mcp_servers":[{"name":"a"}]}`:                                                       "mcp_servers: the API of scripted has no such parameter",
+		`{"model":"here/m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"web_search_20250305","name":"search"}]}`:                           "tools[0]: type",
+		`{"model":"here/m","messages":[{"role":"user","content":"x"}],"tool_choice":{"type":"tool"}}`:                                                      "tool_choice.name",
+		`{"model":"here/m","messages":[{"role":"user","content":"x"}],"thinking":{"type":"much"}}`:                                                         "thinking.type",
+		`{"model":"here/m","messages":[{"role":"user","content":"x"}],"tool_choice":{"type":"tool","name":"gone"}}`:                                        "tool_choice: ",
 	} {
 		f := newFront(t)
 		status, answer := f.postTo("/v1/messages", "", body)

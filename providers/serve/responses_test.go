@@ -3,11 +3,14 @@ package serve_test
 import (
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/serve"
 )
 
 const drawResponses = `"tools":[{"type":"function","name":"draw","parameters":{"type":"object","properties":{"what":{"type":"string"}}}},{"type":"web_search"},{"type":"custom","name":"patch","description":"Patches.","format":{"type":"grammar","syntax":"lark","definition":"start: /.+/"}}]`
@@ -191,6 +194,9 @@ func TestResponsesRefusals(t *testing.T) {
 		`{"model":"x","input":"x"}`: `"code":"model_not_found"`,
 		`{"model":"here/m","input":[{"role":"robot","content":"x"}]}`:                                       `input[0]: role: expected user`,
 		`{"model":"here/m","input":[{"type":"item_reference","id":"x"}]}`:                                   `send the item itself`,
+		`{"model":"here/m","input":"x","include":["message.output_text.logprobs"]}`:                         `"param":"include"`,
+		`{"model":"here/m","input":"x","text":{"verbosity":"low"}}`:                                         `"param":"text.verbosity"`,
+		`{"model":"here/m","input":"x","max_tool_calls":-1}`:                                                `"param":"max_tool_calls"`,
 		`{"model":"here/m","input":"x","background":true}`:                                                  `"param":"background"`,
 		`{"model":"here/m","input":"x","conversation":"c"}`:                                                 `"param":"conversation"`,
 		`{"model":"here/m","input":"x","tools":[{"type":"mcp","server_url":"http://x/"}]}`:                  `tools[0].type: the servers of the bridge`,
@@ -205,5 +211,38 @@ func TestResponsesRefusals(t *testing.T) {
 			t.Errorf("%s: %d", body, status)
 		}
 		f.has(answer, want)
+	}
+}
+
+// A request cannot make the bridge hold many copies of an item by referring to it often.
+func TestResponsesReferences(t *testing.T) {
+	s := serve.New(serve.Options{
+		Toolbox: providers.NewToolbox(nil), MaxBody: 4_000,
+		Model: func(string) (providers.Candidate, providers.Settings, error) {
+			return providers.Candidate{Provider: &scripted{turns: []providers.Turn{says(strings.Repeat("long ", 300)), says("ok")}}}, providers.Settings{}, nil
+		},
+		Caller: func(*http.Request) bridge.Caller { return bridge.Caller{} },
+	})
+	post := func(body string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/responses", strings.NewReader(body)))
+		return w
+	}
+	const ask = `{"model":"m","input":[{"role":"user","content":"go"}`
+	reference := `,{"type":"item_reference","id":"` + handedTo(post(ask+"]}").Body.String(), "msg_") + `"}`
+	for n, status := range map[int]int{1: http.StatusOK, 2: http.StatusOK, 3: http.StatusRequestEntityTooLarge} {
+		if w := post(ask + strings.Repeat(reference, n) + "]}"); w.Code != status {
+			t.Errorf("%d references: %d %s", n, w.Code, w.Body)
+		}
+	}
+}
+
+// max_tool_calls bounds the calls of the bridge's tools.
+func TestResponsesMaxCalls(t *testing.T) {
+	f := newFront(t, says("", call("1", "double", `{"n":1}`)), says("", call("2", "double", `{"n":2}`)), says("Done."))
+	_, body := f.postTo("/v1/responses", "", `{"model":"here/m","input":"go","max_tool_calls":1}`)
+	f.has(body, `"status":"incomplete"`, `"reason":"max_output_tokens"`)
+	if len(f.requests) != 2 {
+		t.Errorf("the model was asked %d times", len(f.requests))
 	}
 }

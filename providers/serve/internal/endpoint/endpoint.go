@@ -30,6 +30,7 @@ type Request struct {
 	Choice   providers.Choice
 	Only     []string // the tools that may be called; nil means all
 	Stream   bool
+	MaxCalls int // of the bridge's tools; 0 means the bridge's own limit
 
 	// Override applies the request to the default settings of its model. The error is for the client.
 	Override func(*providers.Settings, providers.Provider) error

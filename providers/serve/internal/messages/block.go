@@ -27,6 +27,9 @@ type block struct {
 	IsError bool            `json:"is_error"`
 
 	Thinking string `json:"thinking"`
+
+	Context   string          `json:"context"`   // about a document
+	Citations json.RawMessage `json:"citations"` // whether the answer cites a document; those of a text
 }
 
 func readBlock(raw []byte) (*block, error) {
@@ -42,12 +45,18 @@ func readBlock(raw []byte) (*block, error) {
 func (b *block) parts(ofAssistant bool) ([]providers.Part, error) {
 	one := func(p providers.Part, err error) ([]providers.Part, error) { return []providers.Part{p}, err }
 	switch {
+	case string(wire.Lookup(b.Citations, "enabled")) == "true":
+		return nil, fmt.Errorf("citations: an answer has no citations here: leave it out")
 	case b.Type == "text":
 		return one(providers.Part{Type: providers.PartText, Text: b.Text}, nil)
 	case b.Type == "image" && !ofAssistant:
 		return one(readSource(providers.PartImage, b.Source, ""))
 	case b.Type == "document" && !ofAssistant:
-		return one(readSource(providers.PartFile, b.Source, b.Title))
+		p, err := readSource(providers.PartFile, b.Source, b.Title)
+		if b.Context == "" || err != nil {
+			return one(p, err)
+		}
+		return []providers.Part{p, {Type: providers.PartText, Text: b.Context}}, nil
 	case b.Type == "search_result":
 		return contentParts(b.Content)
 	case b.Type == "tool_use" && ofAssistant:

@@ -50,8 +50,11 @@ func (p *parameters) validate() error {
 
 // harmless are members that do not change an answer, or only what it costs.
 var harmless = []string{
-	"metadata", "service_tier", "cache_control", "context_management", "inference_geo", "speed", "diagnostics", "betas",
+	"metadata", "service_tier", "cache_control", "context_management", "speed", "diagnostics", "betas", "billing_policy",
 }
+
+// passed are members that Anthropic's API is sent as they are.
+var passed = []string{"metadata", "service_tier", "inference_geo"}
 
 // override applies the request to a model's settings. What only Anthropic's API has is sent to it, and
 // is an error for any other provider.
@@ -85,7 +88,11 @@ func (r *request) override(s *providers.Settings, p providers.Provider) error {
 		endpoint.AddMember(s, "top_k", r.TopK)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.rest)) {
-		if value := r.rest[name]; !endpoint.SaysNothing(value) && !slices.Contains(harmless, name) {
+		switch value := r.rest[name]; {
+		case endpoint.SaysNothing(value):
+		case own && slices.Contains(passed, name):
+			endpoint.AddMember(s, name, value)
+		case !slices.Contains(harmless, name):
 			return providers.Lacks(p.Name(), name)
 		}
 	}

@@ -24,7 +24,7 @@ func (API) Read(body []byte, kept func(string) json.RawMessage) (*endpoint.Reque
 	return &endpoint.Request{
 		Model: r.Model, System: r.system.String(), Messages: r.messages, Tools: r.set, Choice: r.choice, Only: r.only,
 		Stream: r.Stream, Override: r.override, Format: toolformat.FormatOpenAIResponses, CallPrefix: "call_", Answer: r.begin,
-		Previous: r.Previous, Keep: r.keep(),
+		Previous: r.Previous, Keep: r.keep(), MaxCalls: int(r.MaxCalls),
 	}, nil
 }
 

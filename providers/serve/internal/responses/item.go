@@ -130,7 +130,8 @@ func (r *request) sign(raw []byte, encrypted bool) {
 	switch {
 	case m.Raw != nil:
 		items := m.Raw.Items
-		m.Raw.Items = append(append(append(items[:len(items)-1:len(items)-1], ','), raw...), ']')
+		items[len(items)-1] = ',' // in place: a conversation may have many items
+		m.Raw.Items = append(append(items, raw...), ']')
 	case encrypted:
 		m.Raw = &providers.Raw{Model: r.Model, Items: append(append([]byte{'['}, raw...), ']')}
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
@@ -18,6 +19,8 @@ type parameters struct {
 	Temperature *float64 `json:"temperature"`
 	TopP        *float64 `json:"top_p"`
 	Parallel    *bool    `json:"parallel_tool_calls"`
+	MaxCalls    float64  `json:"max_tool_calls"` // of the bridge's tools
+	Include     []string `json:"include"`
 	Reasoning   struct {
 		Effort  string `json:"effort"`
 		Summary string `json:"summary"`
@@ -34,8 +37,15 @@ type parameters struct {
 	} `json:"text"`
 }
 
-// validate checks the parameters.
+// validate checks the parameters. Of what can be included only the probabilities of tokens are of answers as they are
+// here.
 func (p *parameters) validate() error {
+	if !endpoint.IsCount(p.MaxCalls) {
+		return fmt.Errorf("max_tool_calls: expected a whole number above 0")
+	}
+	if slices.Contains(p.Include, "message.output_text.logprobs") {
+		return fmt.Errorf("include: an answer has no logprobs here: leave them out")
+	}
 	switch f := p.Text.Format; {
 	case f == nil, f.Type == "text", f.Type == "json_object":
 	case f.Type != "json_schema":
@@ -48,12 +58,12 @@ func (p *parameters) validate() error {
 
 // harmless are members that do not change an answer.
 var harmless = []string{
-	"user", "metadata", "client_metadata", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "service_tier",
-	"include", "truncation", "stream_options", "max_tool_calls",
+	"user", "metadata", "client_metadata", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "prompt_cache_options",
+	"service_tier", "truncation", "stream_options",
 }
 
 // passed are members that a provider of the same API is sent as they are.
-var passed = []string{"prompt_cache_key", "prompt_cache_retention", "safety_identifier", "service_tier", "metadata", "user"}
+var passed = []string{"prompt_cache_key", "prompt_cache_retention", "prompt_cache_options", "safety_identifier", "service_tier", "metadata", "user"}
 
 // override applies the request to a model's settings.
 func (r *request) override(s *providers.Settings, p providers.Provider) error {
@@ -70,8 +80,14 @@ func (r *request) override(s *providers.Settings, p providers.Provider) error {
 	s.Serial = s.Serial || r.Parallel != nil && !*r.Parallel
 	s.Effort = r.Reasoning.Effort
 	r.setAnswer(s)
-	if own {
+	switch verbosity := r.Text.Verbosity; {
+	case own:
 		r.addOwn(s)
+	case verbosity == "" || verbosity == "medium": // is the default
+	case p.Format() == toolformat.FormatOpenAI:
+		endpoint.AddMember(s, "verbosity", wire.AppendString(nil, verbosity))
+	default:
+		return providers.Lacks(p.Name(), "text.verbosity")
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.rest)) {
 		switch value := r.rest[name]; {

@@ -40,7 +40,7 @@ type request struct {
 // known are the members of a request that are read.
 var known = []string{
 	"model", "input", "instructions", "tools", "tool_choice", "stream", "store", "previous_response_id", "background",
-	"max_output_tokens", "temperature", "top_p", "parallel_tool_calls", "reasoning", "text",
+	"max_output_tokens", "temperature", "top_p", "parallel_tool_calls", "reasoning", "text", "max_tool_calls", "include",
 }
 
 // readRequest parses a body. The error names the path of what is invalid.
