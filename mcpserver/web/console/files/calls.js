@@ -51,14 +51,14 @@ export function CallsView({ calls, servers, callers, url, go, contents, setConte
 	const filter = { q: url.q, server: url.server, client: url.client, failed: url.failed };
 	const shown = useMemo(() => all.filter((c) => matches(c.call, filter)), [all, ...Object.values(filter)]);
 	const longest = useMemo(() => Math.max(1, ...shown.slice(0, 500).map((c) => c.call.ms)), [shown]);
-	const options = (of) => [...new Set(all.map((c) => of(c.call)).filter(Boolean))].sort();
+	const names = useMemo(() => ({ servers: namesOf(all, (c) => c.server), clients: namesOf(all, who) }), [all]);
 	const chosen = url.call ? all.find((c) => String(c.number) === url.call) : null;
 	return html`
 		<div class="bar">
 			<h1 class="unseen">Traffic</h1>
 			<input type="search" placeholder="Search calls" aria-label="Search calls" value=${url.q ?? ""} onInput=${(e) => go({ q: e.target.value })} />
-			<${Choice} label="Server" all="all servers" value=${url.server} options=${options((c) => c.server)} set=${(server) => go({ server })} />
-			<${Choice} label="Client" all="all clients" value=${url.client} options=${options(who)} set=${(client) => go({ client })} />
+			<${Choice} label="Server" all="all servers" value=${url.server} options=${names.servers} set=${(server) => go({ server })} />
+			<${Choice} label="Client" all="all clients" value=${url.client} options=${names.clients} set=${(client) => go({ client })} />
 			<label class="check"><input type="checkbox" checked=${Boolean(url.failed)} onChange=${(e) => go({ failed: e.target.checked ? "1" : "" })} /> failed</label>
 			<label class="check" title="Keep arguments and results of the calls that begin from now on, up to 64 KiB each"><input type="checkbox" checked=${contents} onChange=${(e) => setContents(e.target.checked)} /> contents</label>
 			<span class="gap"></span>
@@ -80,6 +80,8 @@ export function CallsView({ calls, servers, callers, url, go, contents, setConte
 			${chosen && html`<${Detail} key=${chosen.number} call=${chosen.call} server=${servers.find((s) => s.name === chosen.call.server)} caller=${callers.find((c) => c.session === chosen.call.session)} content=${calls.contents.get(chosen.number)} close=${() => go({ call: "" })} />`}
 		</div>`;
 }
+
+const namesOf = (all, of) => [...new Set(all.map((c) => of(c.call)).filter(Boolean))].sort();
 
 function Choice({ label, all, value, options, set }) {
 	if (options.length < 2 && !value) return null;

@@ -108,8 +108,8 @@ function Call({ call, talk }) {
 			<span class=${`tag ${mood}`}>${title}</span> ${call.ms !== undefined && html`<small>${duration(call.ms)}</small>`}</button>
 		${call.state === "running" && call.progress && html`<p role="status"><progress aria-label="Progress" max=${call.progress.total} value=${call.progress.total ? call.progress.progress : undefined}></progress> ${call.progress.message ?? ""}</p>`}
 		${asks && html`<${Ask} call=${call} talk=${talk} />`}
-		${open && !asks && html`<h4>Arguments</h4>${call.arguments === undefined ? html`<pre>${call.typed ?? ""}</pre>` : html`<${Tree} value=${call.arguments} />`}`}
-		${open && call.result !== undefined && html`<h4>Result</h4><${Content} result=${{ content: [{ type: "text", text: call.result }], isError: call.state === "failed" }} />`}
+		${open && !asks && html`<h3>Arguments</h3>${call.arguments === undefined ? html`<pre>${call.typed ?? ""}</pre>` : html`<${Tree} value=${call.arguments} />`}`}
+		${open && call.result !== undefined && html`<h3>Result</h3><${Content} result=${{ content: [{ type: "text", text: call.result }], isError: call.state === "failed" }} />`}
 	</article>`;
 }
 

@@ -6,7 +6,7 @@ import { useRead } from "./hooks.js";
 
 const pretty = (value) => (value === undefined ? "" : JSON.stringify(value, null, 2));
 
-// of returns the definition of a tool in a format; "" is the one that clients of MCP get.
+// definitionIn returns the definition of a tool in a format; "" is the one that clients of MCP get.
 function definitionIn(format, item, read) {
 	if (!format) return { text: pretty(item?.definition), notes: [] };
 	const own = read.value?.formats.find((f) => f.format === format);

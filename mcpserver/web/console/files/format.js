@@ -3,7 +3,9 @@ import { html, useState } from "./preact.js";
 
 export const duration = (ms) => (ms === 0 ? "< 1 ms" : ms < 1 ? `${ms.toFixed(2)} ms` : ms < 1000 ? `${ms.toFixed(ms < 10 ? 1 : 0)} ms` : ms < 60000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.floor(ms / 60000)} min`);
 export const size = (n) => (n < 1000 ? `${n} B` : n < 1e6 ? `${(n / 1e3).toFixed(1)} kB` : `${(n / 1e6).toFixed(1)} MB`);
-export const clock = (time) => new Date(time).toLocaleTimeString([], { hour12: false });
+
+const times = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" }); // made once, as that is slow
+export const clock = (time) => times.format(new Date(time));
 
 export function ago(time) {
 	if (!time) return "";
