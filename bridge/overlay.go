@@ -65,11 +65,13 @@ type functionSet struct {
 	native    *Native // of those that can be called, whether or not a caller sees them
 	users     int
 
-	mu          sync.Mutex        // guards what follows; one list is made at a time
-	known       []toolformat.Tool // those of which native has its tools
-	below, list *List             // the last list, made of below and merged
-	merged      *toolset
+	mu    sync.Mutex        // guards what follows; one list is made at a time
+	known []toolformat.Tool // those of which native has its tools
+	lists map[*List]*List   // with them at the end, by the list below that each is made of
 }
+
+// maxLists bounds the lists that a set keeps: callers see a list below as it is now, and rarely several ones.
+const maxLists = 16
 
 // use returns the set of functions. release must be called for it.
 func (o *overlay) use(functions Functions) (*functionSet, error) {
@@ -107,26 +109,25 @@ func (f *functionSet) release() error {
 	return nil
 }
 
-// current returns the functions as they are now.
-func (f *functionSet) current(caller *Caller) *toolset {
-	functions := f.functions.Tools()
+// overlaid returns a list with the functions, as they are now, at its end. It is kept here and not by sessions,
+// which would keep what others have long replaced.
+func (f *functionSet) overlaid(below *List, caller *Caller) *List {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	functions := f.functions.Tools()
 	if !reflect.DeepEqual(f.known, functions) {
 		f.native.swap(f.prepare(functions, caller))
-		f.known = functions
+		f.known, f.lists = functions, nil
 	}
-	return f.native.tools.Load()
-}
-
-// overlaid returns a list with functions at its end.
-func (f *functionSet) overlaid(below *List, functions *toolset, caller *Caller) *List {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.below != below || f.merged != functions {
-		f.below, f.merged, f.list = below, functions, f.merge(below, functions, caller)
+	l := f.lists[below]
+	if l == nil {
+		if f.lists == nil || len(f.lists) == maxLists {
+			f.lists = map[*List]*List{}
+		}
+		l = f.merge(below, f.native.tools.Load(), caller)
+		f.lists[below] = l
 	}
-	return f.list
+	return l
 }
 
 // skip logs why a function is not shown.
@@ -194,10 +195,6 @@ type overlaySession struct {
 	set     *functionSet
 	own     Session // on the Native of the set
 	ended   sync.Once
-
-	mu          sync.Mutex // guards what follows
-	list, below *List      // the last one, and what it is made of
-	functions   *toolset
 }
 
 func (s *overlaySession) List(ctx context.Context, kind ListKind) (*List, error) {
@@ -205,18 +202,7 @@ func (s *overlaySession) List(ctx context.Context, kind ListKind) (*List, error)
 	if kind != Tools || l == nil {
 		return l, err
 	}
-	return s.overlaid(l), err
-}
-
-// overlaid returns a list with the caller's functions at its end.
-func (s *overlaySession) overlaid(below *List) *List {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	functions := s.set.current(s.caller)
-	if s.below != below || s.functions != functions {
-		s.list, s.below, s.functions = s.set.overlaid(below, functions, s.caller), below, functions
-	}
-	return s.list
+	return s.set.overlaid(l, s.caller), err
 }
 
 func (s *overlaySession) Do(ctx context.Context, req *Request) Reply {
@@ -227,7 +213,7 @@ func (s *overlaySession) Do(ctx context.Context, req *Request) Reply {
 	if fault != nil {
 		return Failed(fault)
 	}
-	if i, ok := s.overlaid(below).index[req.Target]; ok && i >= len(below.Items) {
+	if i, ok := s.set.overlaid(below, s.caller).index[req.Target]; ok && i >= len(below.Items) {
 		return s.own.Do(ctx, req)
 	}
 	return s.Session.Do(ctx, req)

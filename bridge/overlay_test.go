@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"weak"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
@@ -208,4 +210,32 @@ func TestOverlayShared(t *testing.T) {
 	}
 	wantError(t, call(t.Context(), one, "a", `{}`, nil), toolformat.Canceled, "cancelled")
 	wantResult(t, call(t.Context(), two, "a", `{}`, nil), textOf("page: a{}"))
+}
+
+// A session does not keep a list that others have replaced since: 1,000 callers that have each listed once, while
+// the functions changed, would keep 1,000 lists.
+func TestOverlayForgets(t *testing.T) {
+	source := bridge.NewOverlay(sourcetest.NewFake(), bridge.OverlayOptions{})
+	f := page("a")
+	one, two := openFor(t, source, bridge.Caller{ID: "one", Functions: f}), openFor(t, source, bridge.Caller{ID: "two", Functions: f})
+	old := func() weak.Pointer[bridge.List] {
+		l, err := one.List(t.Context(), bridge.Tools)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return weak.Make(l)
+	}()
+	f.set(define("b", `{}`))
+	if _, err := two.List(t.Context(), bridge.Tools); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		runtime.GC()
+	}
+	if old.Value() != nil {
+		t.Error("the list of before is still there")
+	}
+	if l, _ := one.List(t.Context(), bridge.Tools); l == nil || l.Items[len(l.Items)-1].Key != "b" {
+		t.Errorf("listed are %v", l)
+	}
 }
