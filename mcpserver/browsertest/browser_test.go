@@ -39,7 +39,7 @@ const (
 const token = "a-token-of-the-page-0123456789"
 
 func TestBrowser(t *testing.T) {
-	script := bundle(t)
+	script := bundle(t, "testdata/page.mjs")
 	browser := startBrowser(t)
 	program := build(t)
 	pages := httptest.NewServer(pageHandler(script))
@@ -84,8 +84,8 @@ func TestBrowser(t *testing.T) {
 	})
 }
 
-// bundle builds one script for the page from testdata/page.mjs and the SDK.
-func bundle(t *testing.T) string {
+// bundle builds one script for a page from a module and the packages that it imports.
+func bundle(t *testing.T, module string) string {
 	t.Helper()
 	folder := os.Getenv(modulesVar)
 	if folder == "" {
@@ -96,7 +96,7 @@ func bundle(t *testing.T) string {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "page.js")
-	cmd := exec.Command(filepath.Join(modules, ".bin", "esbuild"), "testdata/page.mjs", "--bundle", "--log-level=warning", "--outfile="+out)
+	cmd := exec.Command(filepath.Join(modules, ".bin", "esbuild"), module, "--bundle", "--format=esm", "--log-level=warning", "--outfile="+out)
 	cmd.Env = append(os.Environ(), "NODE_PATH="+modules)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("esbuild: %v\n%s", err, text)

@@ -18,6 +18,9 @@ func TestMain(m *testing.M) {
 	case "gallery":
 		gallery(os.Stdin, os.Stdout, os.Getenv(definitionsFile))
 		return
+	case "apps":
+		serveApps(os.Stdin, os.Stdout)
+		return
 	case "many":
 		many(os.Stdin, os.Stdout)
 		return

@@ -12,14 +12,17 @@
 //
 // # Files
 //
-// console.go (Options, Handlers), page.go (the files of the page and their headers), calls.go (live traffic),
+// console.go (Options, Handlers), page.go (the files of the page and their headers), sandbox.go (the frame of
+// servers' pages, and their policy), calls.go (live traffic),
 // and in files/ the page: console.html, style.css, and app.js with the frame; a file for each view or its parts
 // (calls.js; servers.js, pins.js, logins.js; tools.js, definition.js, run.js; chat.js; clients.js, why.js); api.js and
 // talk.js, which speak to the bridge; schema.js and form.js, forms for a JSON Schema; content.js and markdown.js,
-// results; diff.js, list.js, tabs.js, format.js and hooks.js, which views share. preact.js is other people's
+// results; apps.js, pages of servers (MCP Apps), in the frame of sandbox.html; diff.js, list.js, tabs.js, format.js and hooks.js, which views share. preact.js is other people's
 // (preact.LICENSE.txt).
 //
-// Nothing that a server has sent becomes markup: all of it is text or attributes of preact's elements.
+// Nothing that a server has sent becomes markup of this page: all of it is text or attributes of preact's elements.
+// A page of a server is in a frame of an opaque origin within sandbox.html, which has one, too: it reaches what its
+// policy names, and its server's tools through apps.js. The policy's sandbox holds wherever the frame is opened.
 //
 // # Goroutines
 //

@@ -55,7 +55,7 @@ export async function request(method, params, { name, signal, progress } = {}) {
 	const _meta = {
 		"io.modelcontextprotocol/protocolVersion": revision,
 		"io.modelcontextprotocol/clientInfo": { name: "mcpbridge console", version: "1" },
-		"io.modelcontextprotocol/clientCapabilities": {},
+		"io.modelcontextprotocol/clientCapabilities": { extensions: { "io.modelcontextprotocol/ui": { mimeTypes: ["text/html;profile=mcp-app"] } } },
 		progressToken: id,
 	};
 	const headers = {

@@ -34,19 +34,22 @@ export function useRun() {
 	return { state, run, cancel: () => abort.current?.abort() };
 }
 
-// Run is a form for the arguments of a request, and its outcome. params makes the params of the arguments.
-export function Run({ title, schema, method, params }) {
+// Run is a form for the arguments of a request, and its outcome. params makes the params of the arguments. shown
+// returns more of a result, with the params of its request.
+export function Run({ title, schema, method, params, shown }) {
 	const [raw, setRaw] = useState(false);
 	const [text, setText] = useState("{}");
 	const [value, setValue] = useState(() => initial(schema, schema, true) ?? {});
 	const [wrong, setWrong] = useState("");
 	const { state, run, cancel } = useRun();
+	const sent = useRef(null);
 	const some = Object.keys(schema.properties ?? {}).length > 0;
 	const call = (e) => {
 		e.preventDefault();
 		try {
 			setWrong("");
 			const all = params(raw ? JSON.parse(text) : value);
+			sent.current = all;
 			run(method, all, all.uri ?? all.name);
 		} catch (fault) {
 			setWrong(`The arguments are not JSON: ${fault.message}`);
@@ -69,6 +72,7 @@ export function Run({ title, schema, method, params }) {
 		${wrong && html`<p class="failed" role="alert">${wrong}</p>`}
 		<p class="buttons"><button class="primary" disabled=${state?.running}>${title}</button>${state?.running && html`<button type="button" onClick=${cancel}>Cancel</button>`}</p>
 		<${Outcome} state=${state} />
+		${state?.result && shown?.(sent.current, state.result)}
 	</form>`;
 }
 

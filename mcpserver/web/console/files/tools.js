@@ -5,6 +5,7 @@ import { Tree } from "./format.js";
 import { List } from "./list.js";
 import { Outcome, Run, useRun } from "./run.js";
 import { Tabs } from "./tabs.js";
+import { App, pageOf } from "./apps.js";
 import { Definition, Providers } from "./definition.js";
 
 const kinds = { tools: "Tools", prompts: "Prompts", resources: "Resources", templates: "Templates" };
@@ -60,7 +61,8 @@ function Item({ item, items, kind, url, go, close }) {
 		${kind === "tools" ? html`
 			<p><a href=${`?view=clients&part=why&tool=${encodeURIComponent(item.name)}`}>Which client sees it, and why?</a></p>
 			<${Tabs} label="Of the tool" all=${toolParts} chosen=${part} choose=${(p) => go({ part: p === "call" ? "" : p })} />
-			${part === "call" && html`<${Run} title="Call" schema=${d.inputSchema ?? {}} method="tools/call" params=${(args) => ({ name: item.name, arguments: args })} />`}
+			${part === "call" && html`<${Run} title="Call" schema=${d.inputSchema ?? {}} method="tools/call" params=${(args) => ({ name: item.name, arguments: args })}
+				shown=${pageOf(d) && ((params, result) => html`<${App} ...${{ item, items, args: params.arguments, result }} />`)} />`}
 			${part === "definition" && html`<${Definition} ...${{ item, items, url, go }} />`}
 			${part === "providers" && html`<${Providers} name=${item.name} />`}`
 		: html`

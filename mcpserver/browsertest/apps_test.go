@@ -1,0 +1,106 @@
+package browsertest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// pageVar names the file with the page of an MCP Apps server, which has nameVar as its name.
+const (
+	pageVar = "BROWSERTEST_PAGE"
+	nameVar = "BROWSERTEST_NAME"
+)
+
+// TestApps: the console shows the pages of two MCP Apps servers that have the same names for everything. Each is
+// made with the SDK of MCP Apps, calls its own server, and reaches nothing else.
+func TestApps(t *testing.T) {
+	script := bundle(t, "testdata/app.mjs")
+	browser := startBrowser(t)
+	text, err := os.ReadFile(script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	servers, files := object{}, map[string]string{}
+	for _, name := range []string{"one", "two"} {
+		files[name] = filepath.Join(t.TempDir(), "page.html")
+		servers[name] = object{"command": os.Args[0], "env": object{upstreamMode: "apps", pageVar: files[name], nameVar: name}}
+	}
+	bridge := serve(t, build(t), object{"mcpServers": servers, "tokens": object{"operator": "0123456789abcdef"}})
+	for name, other := range map[string]string{"one": "two", "two": "one"} {
+		page := fmt.Sprintf("<!doctype html><title>%s</title><body><script>const bridge = %q, other = %q;</script><script type=\"module\">%s</script>",
+			name, bridge.url, other+"__refresh", strings.ReplaceAll(string(text), "</script", `<\/script`))
+		if err := os.WriteFile(files[name], []byte(page), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tab := browser.console(t, bridge)
+	tab.see(t, `document.querySelector(".live.on")`)
+	for _, name := range []string{"one", "two"} {
+		tab.open(t, bridge, url.Values{"view": {"tools"}, "name": {name + "__show"}})
+		tab.see(t, `document.querySelector(".run button.primary")`)
+		tab.do(t, `document.querySelector(".run button.primary").click()`)
+		tab.see(t, `document.querySelector(".app [role=alert]")?.textContent.includes("call `+name+`__change")`)
+		tab.do(t, `document.querySelector(".app [role=alert] button").click()`)
+		tab.see(t, `document.querySelector(".app")?.textContent.includes("It says: done")`)
+		tab.see(t, `document.querySelector(".app iframe").height > 0`)
+		for _, want := range []string{"input {}", "result " + name + " shows", "fresh " + name + " refreshs", "change reached " + name + " changes",
+			"model's refused: tool think is not for pages", "other's refused: " + name + " has no tool",
+			"host refused", "frame refused", "storage refused", "cookie refused", "bridge refused", "open refused", "socket refused", "image refused", "script refused",
+			"evaluation refused", "top refused", "popup refused"} {
+			tab.see(t, fmt.Sprintf(`document.querySelector(".app").textContent.includes(%q)`, want))
+		}
+		tab.picture(t, "app-"+name)
+	}
+}
+
+// serveApps is an MCP Apps server.
+func serveApps(in io.Reader, out io.Writer) {
+	name := os.Getenv(nameVar)
+	const uri = "ui://app/main.html"
+	tool := func(name string, ui, annotations object) object {
+		return object{"name": name, "description": "It " + name + "s.", "inputSchema": object{"type": "object"}, "_meta": object{"ui": ui}, "annotations": annotations}
+	}
+	reads := object{"readOnlyHint": true}
+	messages, answers := json.NewDecoder(in), json.NewEncoder(out)
+	for {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Params struct{ ProtocolVersion, Name, URI string }
+		}
+		if messages.Decode(&m) != nil {
+			return
+		}
+		var result object
+		switch m.Method {
+		case "initialize":
+			result = object{"protocolVersion": m.Params.ProtocolVersion, "capabilities": object{"tools": object{}, "resources": object{}}, "serverInfo": object{"name": name, "version": "1"}}
+		case "tools/list":
+			result = object{"tools": []object{
+				tool("show", object{"resourceUri": uri}, reads),
+				tool("refresh", object{"visibility": []string{"app"}}, reads),
+				tool("think", object{"visibility": []string{"model"}}, reads),
+				tool("change", object{}, object{}),
+			}}
+		case "tools/call":
+			result = object{"content": []object{{"type": "text", "text": name + " " + m.Params.Name + "s"}}}
+		case "resources/list":
+			result = object{"resources": []object{{"uri": uri, "name": "main", "mimeType": "text/html;profile=mcp-app"}}}
+		case "resources/read":
+			page, err := os.ReadFile(os.Getenv(pageVar))
+			if err != nil {
+				panic(err)
+			}
+			result = object{"contents": []object{{"uri": m.Params.URI, "mimeType": "text/html;profile=mcp-app", "text": string(page)}}}
+		}
+		if m.ID != nil {
+			answers.Encode(object{"jsonrpc": "2.0", "id": m.ID, "result": result})
+		}
+	}
+}
