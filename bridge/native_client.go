@@ -73,6 +73,13 @@ func (s *nativeSession) callFunction(ctx context.Context, name string, arguments
 	if err == nil {
 		_, err = own.Content()
 	}
+	if kind := wire.Lookup(own.JSON, "resultType"); err == nil && kind != nil {
+		// Of any other type it would be a question to the person at the caller, or a task.
+		if text, _ := wire.Text(kind); text != "complete" {
+			err = fmt.Errorf("resultType: expected %q", "complete")
+		}
+		own.JSON = wire.CutMember(own.JSON, "resultType") // which is for the bridge to say, to callers that know it
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the client answered the call of its function %s with an invalid result: %w", name, err)
 	}

@@ -157,6 +157,15 @@ func TestClientAnswers(t *testing.T) {
 		}, "no result", 0},
 		{"two values", func() (*toolformat.Result, error) { return &toolformat.Result{JSON: json.RawMessage(`{},{}`)}, nil }, "no result", 0},
 		{"no object", func() (*toolformat.Result, error) { return &toolformat.Result{JSON: json.RawMessage(`"x"`)}, nil }, "no result", 0},
+		{"complete", func() (*toolformat.Result, error) {
+			return &toolformat.Result{JSON: json.RawMessage(`{"resultType":"complete","content":[]}`)}, nil
+		}, `{"content":[]}`, 0},
+		{"a question", func() (*toolformat.Result, error) {
+			return &toolformat.Result{JSON: json.RawMessage(`{"content":[],"resultType":"complete","result\u0054ype":"input_required","inputRequests":{"a":{"method":"elicitation/create"}}}`)}, nil
+		}, "no result", 0},
+		{"a task", func() (*toolformat.Result, error) {
+			return &toolformat.Result{JSON: json.RawMessage(`{"resultType":"task","task":{"taskId":"1"}}`)}, nil
+		}, "no result", 0},
 		{"no content", func() (*toolformat.Result, error) {
 			return &toolformat.Result{JSON: json.RawMessage(`{"content":[{"type":"text"},7]}`)}, nil
 		}, "no result", 0},
