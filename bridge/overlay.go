@@ -138,8 +138,13 @@ func (f *functionSet) skip(caller *Caller, name string, reason any) {
 // prepare returns the functions that can be called.
 func (f *functionSet) prepare(functions []toolformat.Tool, caller *Caller) *toolset {
 	opts, set := &f.overlay.opts, &toolset{byName: map[string]*nativeTool{}}
+	before := f.native.tools.Load()
 	for _, own := range functions {
-		tool, err := f.native.prepare(Tool{Tool: own, Client: true, Timeout: opts.Timeout})
+		var err error
+		tool := before.byName[own.Name]
+		if tool == nil || !reflect.DeepEqual(tool.Tool.Tool, own) { // else it is ready already
+			tool, err = f.native.prepare(Tool{Tool: own, Client: true, Timeout: opts.Timeout})
+		}
 		switch {
 		case err != nil:
 			f.skip(caller, own.Name, err)
