@@ -34,6 +34,10 @@ func TestLimits(t *testing.T) {
 			if m := three.request("mcpbridge/lend", `{"tools":[`+define("a", "")+`]}`); m.Error == nil || !strings.Contains(m.Error.Message, "2 clients of one principal lend tools already (lending.clients") {
 				t.Errorf("a third client: %s %v", m.Result, m.Error)
 			}
+			many := strings.TrimSuffix(strings.Repeat(define("a", "")+",", 9), ",")
+			if m := one.request("mcpbridge/lend", `{"tools":[`+many+`]}`); m.Error == nil || !strings.Contains(m.Error.Message, "9 tools: a client lends at most 2 (lending.clientTools") {
+				t.Errorf("nine tools: %s %v", m.Result, m.Error)
+			}
 
 			// One call runs, one waits, others fail.
 			running := make(chan frame, 3)

@@ -59,6 +59,9 @@ func (t *tab) Lend(params *wire.Params) bridge.Reply {
 	}
 	g := t.group
 	limits := g.lending.limits.Load()
+	if len(given.Tools) > 4*limits.ClientTools { // also one that is refused takes its time
+		return bridge.Failed(toolformat.Errorf(toolformat.Invalid, "mcpbridge/lend: %d tools: a client lends at most %d (lending.clientTools in the bridge's config)", len(given.Tools), limits.ClientTools))
+	}
 	tools, refusals := limits.readTools(given.Tools)
 	g.mu.Lock()
 	defer g.mu.Unlock()
