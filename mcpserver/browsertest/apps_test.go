@@ -46,7 +46,9 @@ func TestApps(t *testing.T) {
 		tab.see(t, `document.querySelector(".run button.primary")`)
 		tab.do(t, `document.querySelector(".run button.primary").click()`)
 		tab.see(t, `document.querySelector(".app [role=alert]")?.textContent.includes("call `+name+`__change")`)
-		tab.do(t, `document.querySelector(".app [role=alert] button").click()`)
+		const allow = `document.querySelector(".app [role=alert] button")`
+		tab.see(t, allow+`.textContent === "Allow" && !`+allow+`.disabled`)
+		tab.do(t, allow+`.click()`)
 		tab.see(t, `document.querySelector(".app")?.textContent.includes("It says: done")`)
 		tab.see(t, `document.querySelector(".app iframe").height > 0`)
 		for _, want := range []string{"input {}", "result " + name + " shows", "fresh " + name + " refreshs", "change reached " + name + " changes",

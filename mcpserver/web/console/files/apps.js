@@ -5,6 +5,7 @@ import { read, request } from "./api.js";
 
 const revision = "2026-01-26";
 const mostRunning = 8, mostLines = 50, mostText = 500, mostHeight = 800;
+const readTime = 600; // ms before a question can be allowed: a page must not have its Allow come under a click meant for it
 
 // pageOf returns the URI of the page of a tool, "" without one.
 export function pageOf(definition) {
@@ -60,10 +61,20 @@ function Frame({ item, items, args, result, page }) {
 	return html`<section class="app" aria-label=${`Page of ${item.server}`}>
 		<h4>Page of ${item.server}</h4>
 		<p class="muted">All of it is the server's: enter nothing that the server must not know.</p>
+		${question && html`<${Question} ...${question} />`}
 		<iframe ref=${frame} src=${`console/sandbox.html?csp=${encodeURIComponent(JSON.stringify(page.csp))}`} sandbox="allow-scripts allow-forms" title=${`Page of ${item.server}`} height=${height}></iframe>
-		${question && html`<p class="note" role="alert">${question.text} <button type="button" onClick=${() => question.decide(true)}>Allow</button> <button type="button" onClick=${() => question.decide(false)}>Refuse</button></p>`}
 		<ul class="said">${lines.map((line, i) => html`<li key=${i}>${line}</li>`)}</ul>
 	</section>`;
+}
+
+// Question asks the person about what a page wants. It is above the page, which cannot move it.
+function Question({ text, decide }) {
+	const [ready, setReady] = useState(false);
+	useEffect(() => {
+		const timer = setTimeout(() => setReady(true), readTime);
+		return () => clearTimeout(timer);
+	}, []);
+	return html`<p class="note" role="alert">${text} <button type="button" disabled=${!ready} onClick=${() => decide(true)}>Allow</button> <button type="button" onClick=${() => decide(false)}>Refuse</button></p>`;
 }
 
 const themeNow = () => (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
