@@ -32,10 +32,11 @@ type Progress struct {
 	ended    bool
 }
 
-// NewProgress returns a Progress on a stream.
+// NewProgress returns a Progress on a stream. A terminal that does not know how wide it is, as a serial line or
+// that of a script, is none to draw on: where a line of it ends could only be guessed.
 func NewProgress(stream io.Writer) *Progress {
 	screen := NewScreen(stream)
-	if screen == nil {
+	if screen == nil || Width(stream) == 0 {
 		return begin(&Progress{out: stream, stop: func() {}}, quietPatience)
 	}
 	return begin(&Progress{screen: screen, stop: terminal.Animate(screen)}, patience)
