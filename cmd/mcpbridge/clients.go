@@ -38,6 +38,7 @@ type clientEditor struct {
 	machines []*clients.Machine
 	secrets  []string // values that are not shown
 	results  []clientResult
+	noted    []string
 	failed   bool // something was left out
 }
 
@@ -258,8 +259,12 @@ func (e *clientEditor) fault(name string, err error) {
 	fmt.Fprintf(e.std.err, "mcpbridge: %s: %s: %s\n", e.flags.Name(), name, terminal.Inline(e.redact(err.Error())))
 }
 
-// note prints a remark.
+// note prints a remark, once.
 func (e *clientEditor) note(text string) {
+	if slices.Contains(e.noted, text) {
+		return
+	}
+	e.noted = append(e.noted, text)
 	fmt.Fprintf(e.std.err, "mcpbridge: %s: %s\n", e.flags.Name(), terminal.Inline(e.redact(text)))
 }
 

@@ -80,7 +80,7 @@ func (p *Package) program() (string, error) {
 	known := programs[p.Type]
 	switch {
 	case p.Type == "mcpb":
-		return "", fmt.Errorf("the bundle %s: unpack it, and add the command in its manifest.json", p.Identifier)
+		return "", p.bundle()
 	case known == nil:
 		return "", fmt.Errorf("a package of %q: expected npm, pypi, oci or nuget", p.Type)
 	case p.Identifier == "" || strings.HasPrefix(p.Identifier, "-"):
@@ -91,6 +91,16 @@ func (p *Package) program() (string, error) {
 		return p.RuntimeHint, nil
 	}
 	return known[0], nil
+}
+
+// bundle says what to do about a bundle. It is not installed: there is no place for programs here that remove and
+// an upgrade would clear, nor a form for what a manifest asks its user.
+func (p *Package) bundle() error {
+	check := ""
+	if p.SHA256 != "" {
+		check = fmt.Sprintf(", check that its SHA-256 is %q", p.SHA256)
+	}
+	return fmt.Errorf(`the bundle %q: download it%s, unpack it (unzip FILE -d FOLDER), and add what "mcp_config" in its manifest.json starts, as in: mcpbridge add NAME -- node FOLDER/server/index.js`, p.Identifier, check)
 }
 
 // entry returns the command of a package.

@@ -25,6 +25,7 @@ type Package struct {
 	BaseURL     string     `json:"registryBaseUrl"`
 	Identifier  string     `json:"identifier"`
 	Version     string     `json:"version"`
+	SHA256      string     `json:"fileSha256"`
 	RuntimeHint string     `json:"runtimeHint"`
 	Transport   Remote     `json:"transport"`
 	Runtime     []Argument `json:"runtimeArguments"`

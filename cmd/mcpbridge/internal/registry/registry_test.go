@@ -100,6 +100,7 @@ func TestMistakes(t *testing.T) {
 		`{"name": "x"}`:                  `expected "packages" or "remotes"`,
 		`{"packages": [{}]}`:             `a package of "": expected npm`,
 		`{"remotes": [{"type": "tcp"}]}`: `remotes[0]: type "tcp"`,
+		`{"packages": [{"registryType": "mcpb", "identifier": "https://a/b.mcpb", "fileSha256": "0f"}]}`:                                 `the bundle "https://a/b.mcpb": download it, check that its SHA-256 is "0f", unpack it`,
 		`{"packages": [{"registryType": "npm", "identifier": "--eval"}]}`:                                                                "without an identifier",
 		`{"packages": [{"registryType": "npm", "identifier": "a", "transport": {"type": "sse"}}]}`:                                       "the package a serves sse, not stdio",
 		`{"packages": [{"registryType": "npm", "identifier": "${HOME}"}]}`:                                                               "refers to a variable of the environment",
