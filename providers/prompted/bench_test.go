@@ -12,6 +12,7 @@ func BenchmarkScanner(b *testing.B) {
 		{"text", strings.Repeat("It is sunny in Paris, `72°F`, and <b>dry</b>; see [1].\n", 200)},
 		{"calls", strings.Repeat("I look.\n<tool_call>\n"+paris+"\n</tool_call>\n", 100)},
 		{"long call", long},
+		{"unclosed", strings.Repeat("<function=add><parameter=a></function>", 400)},
 		{"hostile", strings.Repeat(`<tool_call>{"arguments":'`, 400)},
 	} {
 		b.Run(c.name, func(b *testing.B) {

@@ -1,7 +1,7 @@
 // Package prompted gives tools to models without native tool calling: the system prompt
 // describes the tools, the model writes its calls as text, and their results go back as text.
 //
-// Families of models write calls in different grammars (grammar.go). The one of a model is found by
+// Families of models write calls in different grammars (families.go). The one of a model is found by
 // its name, or named by Options.Grammar: in it the prompt asks for calls, and calls and results of
 // earlier turns are written. Models that no grammar names get that of Hermes,
 // <tool_call>{"name", "arguments"}, which most open models know. All grammars are read from every
@@ -40,7 +40,8 @@
 // begin: one of < | [, a { at the start of a line, or one of ` t T, or the first byte of a plain
 // mark of the model's grammar, after nothing but white space in its line, and never in fenced code.
 // What is held back is matched from its first byte against all forms of calls (match.go), as a window
-// of up to Options.MaxCall bytes that is final if no more will be added. A match returns a finding about the first n bytes of the window:
+// of up to Options.MaxCall bytes that is final if no more will be added. A match returns a finding
+// about the first n bytes of the window:
 //
 //   - undecided: they may begin a call. The scanner waits for more text and matches again.
 //   - notCall: they are text. The scanner emits them and continues after them. A call at a

@@ -92,6 +92,34 @@ func TestGrammarOf(t *testing.T) {
 	}
 }
 
+// The docs name each grammar.
+func TestDocs(t *testing.T) {
+	docs, err := os.ReadFile("../../docs/config.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range Grammars() {
+		if !strings.Contains(string(docs), "`"+name+"`") {
+			t.Errorf("docs/config.md does not name the grammar %s", name)
+		}
+	}
+}
+
+// A model that repeats a result, whose tool wrote calls or results in it, makes no call and no result.
+func TestRepeatedResults(t *testing.T) {
+	for i := range grammars {
+		g := &grammars[i]
+		w := g.written()
+		for _, text := range []string{example(g), "a\n" + example(g) + w.result.open + "x" + w.result.end, `["` + w.call.open + w.turn.open + `"]`} {
+			sent := string(testSyntax().resultJSON(text))
+			got := scannedIn(g, 1<<20, "The result:\n"+sent)
+			if want := fmt.Sprintf("%q", "The result:\n"+sent); got != want {
+				t.Errorf("%s:\n%s\nwant\n%s", g.name, got, want)
+			}
+		}
+	}
+}
+
 // scannedIn is scanned in a grammar.
 func scannedIn(g *grammar, most int, portions ...string) string {
 	return emitted(func(out func(piece)) *scanner {

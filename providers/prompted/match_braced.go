@@ -12,8 +12,8 @@ const callWord = "call"
 var textMarks = []string{`<|"|>`, "<escape>"}
 
 // matchBraced looks for a call of Gemma, whose name begins at n: call:f{a:1,b:<|"|>x<|"|>}. It ends
-// with its form, since braces in strings are not escaped, and outside of strings: an even number of
-// marks precedes.
+// with its form, since braces in strings are not escaped: at the first end behind a brace, or else at
+// the first.
 func (s *scanner) matchBraced(w []byte, final bool, n int, in form) finding {
 	from := n
 	n += wordLen(w[n:min(len(w), n+maxName)])
@@ -25,12 +25,16 @@ func (s *scanner) matchBraced(w []byte, final bool, n int, in form) finding {
 		return finding{verdict: notCall}
 	}
 	end := s.search(w[n:], final, in.ends)
-	for end >= 0 && isInText(w[n:n+end]) {
+	for end >= 0 && !bytes.HasSuffix(bytes.TrimRight(w[n:n+end], whiteSpace), []byte{'}'}) {
 		s.searched = end + 1
 		end = s.search(w[n:], final, in.ends)
 	}
-	if end < 0 && !final {
-		return finding{}
+	if end < 0 {
+		if !final {
+			return finding{}
+		}
+		s.wasted += len(w)
+		end = indexOf(w[n:], in.ends)
 	}
 	tool, known := s.resolve(word)
 	if end >= 0 {
@@ -45,14 +49,4 @@ func (s *scanner) matchBraced(w []byte, final bool, n int, in form) finding {
 		return finding{verdict: notCall, n: n + end}
 	}
 	return finding{verdict: isCall, n: n + end, calls: malformed(tool, w[n:n+end])}
-}
-
-// isInText reports whether a text ends within quotation marks of Gemma.
-func isInText(text []byte) bool {
-	for _, mark := range textMarks {
-		if bytes.Count(text, []byte(mark))%2 == 1 {
-			return true
-		}
-	}
-	return false
 }

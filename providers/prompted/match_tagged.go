@@ -9,8 +9,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// tags mark the parts of a call: open NAME> key KEY keyEnd value VALUE valueEnd … end. A name and a key
-// may be in quotes, and a key may have attributes behind it.
+// tags mark the parts of a call: open NAME> key KEY keyEnd value VALUE valueEnd … end. A name and a
+// key may be in quotes, and have attributes behind it.
 type tags struct {
 	open, key, keyEnd, value, valueEnd, end string
 
@@ -18,11 +18,22 @@ type tags struct {
 }
 
 var allTags = []tags{
-	{open: "<function=", key: "<parameter=", keyEnd: ">", valueEnd: "</parameter>", end: "</function>"}, // Llama 3.1, Qwen3-Coder
-	{open: "<invoke name=", key: "<parameter name=", keyEnd: ">", valueEnd: "</parameter>", end: "</invoke>", inner: true},
-	{open: "<｜DSML｜invoke name=", key: "<｜DSML｜parameter name=", keyEnd: ">", valueEnd: "</｜DSML｜parameter>", end: "</｜DSML｜invoke>"},
-	{open: "<|DSML|invoke name=", key: "<|DSML|parameter name=", keyEnd: ">", valueEnd: "</|DSML|parameter>", end: "</|DSML|invoke>"},
-	{open: "<steptml:invoke name=", key: "<steptml:parameter name=", keyEnd: ">", valueEnd: "</steptml:parameter>", end: "</steptml:invoke>"},
+	{ // Llama 3.1, Qwen3-Coder
+		open: "<function=", end: "</function>",
+		key: "<parameter=", keyEnd: ">", valueEnd: "</parameter>",
+	}, { // MiniMax
+		open: "<invoke name=", end: "</invoke>", inner: true,
+		key: "<parameter name=", keyEnd: ">", valueEnd: "</parameter>",
+	}, { // DeepSeek V3.2 and V4
+		open: "<｜DSML｜invoke name=", end: "</｜DSML｜invoke>",
+		key: "<｜DSML｜parameter name=", keyEnd: ">", valueEnd: "</｜DSML｜parameter>",
+	}, {
+		open: "<|DSML|invoke name=", end: "</|DSML|invoke>",
+		key: "<|DSML|parameter name=", keyEnd: ">", valueEnd: "</|DSML|parameter>",
+	}, { // Step 3
+		open: "<steptml:invoke name=", end: "</steptml:invoke>",
+		key: "<steptml:parameter name=", keyEnd: ">", valueEnd: "</steptml:parameter>",
+	},
 }
 
 // keyTags are those of GLM. The end of the form is that of the call.
@@ -57,7 +68,7 @@ func (s *scanner) matchTagged(w []byte, final bool, in form) finding {
 		}
 		return finding{verdict: notCall}
 	}
-	word := strings.Trim(string(w[len(t.open):n-1]), `"' `)
+	word, _ := keyOf(string(w[len(t.open) : n-1]))
 	if !s.isCallable(word) {
 		return finding{verdict: notCall, n: n}
 	}
@@ -148,6 +159,7 @@ func (s *scanner) matchParameters(w []byte, final bool, n int, word string, t *t
 		if !final {
 			return finding{}
 		}
+		s.wasted += len(rest)
 		if end = indexOf(rest, ends); end < 0 {
 			end, endLen = indexOf(rest, in.ends), 0
 		}
@@ -211,7 +223,7 @@ func (t *tags) arguments(body []byte, properties []string) (args []byte, ok bool
 	return append(args, '}'), true
 }
 
-// keyOf returns the key at the start of what is between its tags, without quotes. isJSON reports
+// keyOf returns the key or name at the start of what is between its tags, without quotes. isJSON reports
 // that an attribute behind it, of DeepSeek, says that the value is not a string.
 func keyOf(head string) (key string, isJSON bool) {
 	key = strings.TrimSpace(head)

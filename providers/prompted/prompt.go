@@ -223,7 +223,9 @@ func (s *syntax) isMark(w []byte) bool {
 
 // marksOf returns the marks of forms, and all others.
 func marksOf(openers []form) []string {
-	all := slices.Concat(argumentMarks, headerMarks, endMarks, textMarks, []string{messageMark, keyTags.key, keyTags.keyEnd, keyTags.value, keyTags.valueEnd, "<tools>", "</tools>", responseOpen, "</tool_response"})
+	all := slices.Concat(argumentMarks, headerMarks, endMarks, textMarks, []string{messageMark,
+		keyTags.key, keyTags.keyEnd, keyTags.value, keyTags.valueEnd,
+		"<tools>", "</tools>", responseOpen, "</tool_response"})
 	for _, t := range thoughts {
 		all = append(all, t.open, t.end)
 	}

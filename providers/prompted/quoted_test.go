@@ -300,14 +300,16 @@ func longestRun(text string, c byte) int {
 	return longest
 }
 
-// checkQuotations verifies that a text makes no calls in any quotation, and is kept.
+// checkQuotations verifies that a text makes no calls in any quotation, and is kept. Its length
+// selects a grammar.
 func checkQuotations(t *testing.T, text string, cuts []byte) {
+	g := &grammars[len(text)%len(grammars)]
 	for name, quote := range quotations {
 		quoted := quote(text)
 		var kept strings.Builder
-		s := newTestScanner(1<<20, func(p piece) {
+		s := newScannerIn(g, 1<<20, func(p piece) {
 			if p.kind == providers.PartCall {
-				t.Errorf("%s: a call of %s in\n%s", name, p.call.name, quoted)
+				t.Errorf("%s, as %s: a call of %s in\n%s", name, g.name, p.call.name, quoted)
 			}
 			kept.WriteString(p.text)
 		})
@@ -316,7 +318,7 @@ func checkQuotations(t *testing.T, text string, cuts []byte) {
 		}
 		s.close()
 		if kept.String() != quoted {
-			t.Errorf("%s:\n%q became\n%q", name, quoted, kept.String())
+			t.Errorf("%s, as %s:\n%q became\n%q", name, g.name, quoted, kept.String())
 		}
 	}
 }

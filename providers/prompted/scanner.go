@@ -330,7 +330,7 @@ func (s *scanner) scanAfterCall(final bool) bool {
 		return false
 	}
 	f := finding{verdict: notCall}
-	if n == 0 {
+	if n == 0 && !s.exhausted() {
 		i := prefixLen(w, whiteSpace+",;")
 		if !in.strict || in.ends != nil || !isCode(w[:i]) {
 			f = s.matchBody(w[i:], final, s.forms)
