@@ -2,11 +2,14 @@ package serve_test
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/serve"
 )
 
 // thinks returns a turn that begins with thinking, which its provider sent as raw.
@@ -166,5 +169,27 @@ func TestMessagesCount(t *testing.T) {
 	}
 	if len(f.requests) > 0 {
 		t.Error("the model was asked")
+	}
+}
+
+// A path that is unknown, or closed to its sender, is refused in the form of Anthropic's API to its clients.
+func TestMessagesElsewhere(t *testing.T) {
+	f := newFront(t)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.URL+"/v1/messages/batches", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Anthropic-Version", "2023-06-01")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, _ := io.ReadAll(resp.Body)
+	f.has(string(body), `{"type":"error","error":{"type":"not_found_error","message":"unknown path: expected /v1/chat/completions, `)
+	w, list := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/models", nil)
+	list.Header.Set("Anthropic-Version", "2023-06-01")
+	if !serve.Refuse(w, list, http.StatusUnauthorized, "no") || !strings.Contains(w.Body.String(), `"type":"authentication_error"`) {
+		t.Error(w.Body)
 	}
 }

@@ -28,7 +28,7 @@ type anthropicModel struct {
 // isAnthropic reports whether the client of a request is one of Anthropic's API, which must send its version.
 func isAnthropic(r *http.Request) bool { return r.Header.Get("Anthropic-Version") != "" }
 
-// lister returns the API in whose form a request for models is answered.
+// lister returns the API in whose form a request is answered that is for no API of its own, such as one for models.
 func lister(r *http.Request) endpoint.API {
 	if isAnthropic(r) {
 		return messages.API{}

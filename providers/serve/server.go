@@ -93,7 +93,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.count(w, r)
 		}
 	default:
-		fail(w, http.StatusNotFound, "", "unknown path: expected "+paths()+", /v1/embeddings or /v1/models")
+		lister(r).Fail(w, &endpoint.Error{Status: http.StatusNotFound, Message: "unknown path: expected " + paths() + ", /v1/embeddings or /v1/models"})
 	}
 }
 
@@ -126,7 +126,7 @@ func Refuse(w http.ResponseWriter, r *http.Request, status int, reason string) b
 	if !strings.HasPrefix(r.URL.Path, "/v1/") {
 		return false
 	}
-	var api endpoint.API = completions.API{}
+	api := lister(r)
 	for path, of := range apis {
 		if strings.HasSuffix(strings.TrimSuffix(r.URL.Path, "/"), "/"+path) || path == "messages" && strings.HasSuffix(r.URL.Path, "/"+countPath) {
 			api = of
@@ -138,9 +138,4 @@ func Refuse(w http.ResponseWriter, r *http.Request, status int, reason string) b
 	}
 	api.Fail(w, e)
 	return true
-}
-
-// fail answers with an error in OpenAI's form.
-func fail(w http.ResponseWriter, status int, code, message string) {
-	completions.API{}.Fail(w, &endpoint.Error{Status: status, Code: code, Message: message})
 }

@@ -23,7 +23,7 @@ import (
 )
 
 // patience bounds a client; it is reached only by a failure.
-const patience = 3 * time.Minute
+const patience = 5 * time.Minute
 
 // serveDoubles serves the doubles of all providers, each as NAME/m, with the bridge's tool double.
 func serveDoubles(t *testing.T) (url string, doubles map[string]*double) {
