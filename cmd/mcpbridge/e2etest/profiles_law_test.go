@@ -101,10 +101,15 @@ func (s *lawSession) look(raw []byte) {
 	s.mu.Unlock()
 	for _, token := range lawToken().FindAllString(string(raw), -1) {
 		named := token == about && wire.Lookup(raw, "error") != nil
-		if !named && (s.profile == nil || !s.profile.admits(token)) {
+		if !named && !s.has(token) {
 			s.Errorf("%s receives %s: %s", s.name, token, raw)
 		}
 	}
+}
+
+// has reports whether the session has what a token stands for: of lent tools only those of its principal.
+func (s *lawSession) has(token string) bool {
+	return s.profile != nil && s.profile.admits(token) && (!strings.HasPrefix(token, "lent_") || token == lentToken(s.principal))
 }
 
 // ask sends a request that names a token, and returns its id.
@@ -125,7 +130,7 @@ func (s *lawSession) reach(token, method, members string) {
 	s.Helper()
 	m := s.response(s.ask(token, method, members))
 	text, _ := wire.Text(wire.Lookup(m.Error, "message"))
-	if admitted := s.profile.admits(token); admitted == (m.Error != nil) || !admitted && !strings.HasPrefix(text, "unknown ") {
+	if admitted := s.has(token); admitted == (m.Error != nil) || !admitted && !strings.HasPrefix(text, "unknown ") {
 		s.Errorf("%s, which has %s: %t, asks %s: %s", s.name, token, admitted, method, m.Raw)
 	}
 }
@@ -223,6 +228,7 @@ func (w *world) tasks(sessions []*lawSession) {
 func (w *world) grow(sessions []*lawSession) {
 	s0 := w.servers[0]
 	s0.Update(func() { s0.Tools += "," + lawTool("s0", 3) })
+	w.model.tools = append(w.model.tools, "s0__tool_s0_3")
 	s0.tell(wire.NotificationToolsChanged, "")
 	for n := range 3 {
 		s0.tell(wire.NotificationResourceUpdated, fmt.Sprintf(`"uri":"res://res_s0_%d"`, n))
@@ -241,6 +247,35 @@ func (w *world) grow(sessions []*lawSession) {
 			if m.Method == "notifications/tools/list_changed" && !s.profile.admits("tool_s0_3") {
 				s.Errorf("%s is told of a change that it does not see", s.name)
 			}
+		}
+	}
+}
+
+// lends has a client of each principal lend a tool, which its other clients see if their profiles have it, and
+// nobody else.
+func (w *world) lends(t *testing.T, sessions []*lawSession) {
+	for _, s := range sessions {
+		if (strings.Contains(s.name, "over ws") || strings.Contains(s.name, "over stdio")) && !w.lent[s.principal] {
+			token := lentToken(s.principal)
+			w.lent[s.principal] = true
+			s.result(s.ask(token, "mcpbridge/lend", `"page":{"id":"`+token+`","title":"of `+token+`"},"tools":[{"name":"`+token+`","description":"does `+token+`","inputSchema":{"type":"object"}}]`))
+		}
+	}
+	for _, s := range sessions {
+		listed := s.result(s.ask("", wire.MethodToolsList, ""))
+		for principal := range w.lent {
+			token := lentToken(principal)
+			if got := strings.Contains(listed, token); got != s.has(token) {
+				s.Errorf("%s lists %s: %t", s.name, token, got)
+			}
+			if !s.has(token) {
+				s.reach(token, wire.MethodToolsCall, `"name":"`+token+`","arguments":{}`)
+			}
+		}
+	}
+	for principal := range w.lent {
+		for _, asked := range []string{"", "prof_a", "prof_b"} {
+			w.chat(t, principal, asked)
 		}
 	}
 }
@@ -357,6 +392,7 @@ func TestProfilesLaw(t *testing.T) {
 			w.tasks(sessions)
 			w.cancels(sessions)
 			w.grow(sessions)
+			w.lends(t, sessions)
 			w.steal(t)
 		})
 	}

@@ -67,14 +67,31 @@ func (w *world) serveModel() map[string]http.Handler {
 	return map[string]http.Handler{"/v1/": chat, "/v1/p/{profile}/": chat}
 }
 
-// chat has the model offered, and given, what the profile of a principal has, and nothing else.
+// lawAPIs are requests for a model, by the path behind /v1.
+var lawAPIs = map[string]string{
+	"/chat/completions": `{"model":"law/m","messages":[{"role":"user","content":"hi"}]}`,
+	"/messages":         `{"model":"law/m","max_tokens":100,"messages":[{"role":"user","content":"hi"}]}`,
+	"/responses":        `{"model":"law/m","input":"hi"}`,
+}
+
+// chat has the model offered, and given, what the profile of a principal has, and nothing else, whatever API the
+// client speaks.
 func (w *world) chat(t *testing.T, principal, asked string) {
-	path, name := "/v1", fmt.Sprintf("%s at %q over /v1", principal, asked)
+	for api := range lawAPIs {
+		w.chatBy(t, api, principal, asked)
+	}
+}
+
+func (w *world) chatBy(t *testing.T, api, principal, asked string) {
+	path, name := "/v1", fmt.Sprintf("%s at %q over %s", principal, asked, api)
 	if asked != "" {
 		path += "/p/" + asked
 	}
-	resp, err := peer.Do(t.Context(), http.DefaultClient, http.MethodPost, w.web.URL+path+"/chat/completions",
-		[]byte(`{"model":"law/m","messages":[{"role":"user","content":"hi"}]}`), bearer(lawSecret(principal)))
+	header := bearer(lawSecret(principal))
+	if api == "/messages" { // as Anthropic's clients send it
+		header = http.Header{"X-Api-Key": {lawSecret(principal)}}
+	}
+	resp, err := peer.Do(t.Context(), http.DefaultClient, http.MethodPost, w.web.URL+path+api, []byte(lawAPIs[api]), header)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,8 +112,17 @@ func (w *world) chat(t *testing.T, principal, asked string) {
 			want = append(want, token)
 		}
 	}
+	if token := lentToken(principal); w.lent[principal] && p.admits(token) {
+		want = append(want, token)
+	}
+	slices.Sort(want)
 	if resp.StatusCode != http.StatusOK || !slices.Equal(w.model.offered, want) {
-		t.Errorf("%s: %s, and the model is offered %v, want %v", name, resp.Status, w.model.offered, want)
+		t.Errorf("%s: %s %s, and the model is offered %v, want %v", name, resp.Status, body, w.model.offered, want)
+	}
+	for _, token := range lawToken().FindAllString(string(body), -1) {
+		if !p.admits(token) && !strings.HasPrefix(token, "tool_") { // which the model has called
+			t.Errorf("%s: %s in the answer: %s", name, token, body)
+		}
 	}
 	if len(want) > 0 && len(w.model.told) != len(w.model.tools) {
 		t.Errorf("%s: the model is told %d results of %d calls", name, len(w.model.told), len(w.model.tools))

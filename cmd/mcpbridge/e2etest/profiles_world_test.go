@@ -19,13 +19,14 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/mcpserver"
 	"github.com/mcpbridge/mcpbridge/mcpserver/auth"
+	"github.com/mcpbridge/mcpbridge/mcpserver/web"
 )
 
 // lawToken matches a token: it stands for one thing of one server, and is in its name or URI, in its
 // description, and in whatever the server says of it. Nobody may receive the token of what is not in its
 // profile, nor the name of another profile.
 var lawToken = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?:tool|prompt|res|tmpl|srv)_s\d_\d|prof_[a-z]+`)
+	return regexp.MustCompile(`(?:tool|prompt|res|tmpl|srv)_s\d_\d|(?:prof|lent)_[a-z]+`)
 })
 
 // lawPrincipals are the holders of tokens.
@@ -59,7 +60,11 @@ type world struct {
 	profiles []lawProfile
 	config   string
 	model    lawModel
+	lent     map[string]bool // the principals whose client lends a tool
 }
+
+// lentToken returns the token of the tool that a principal's client lends.
+func lentToken(principal string) string { return "lent_" + strings.TrimPrefix(principal, "iss#") }
 
 // lawProfile is a profile and what it should mean.
 type lawProfile struct {
@@ -134,6 +139,9 @@ func (p *lawProfile) admits(token string) bool {
 	}
 	kind, rest, _ := strings.Cut(token, "_")
 	server, number, _ := strings.Cut(rest, "_")
+	if kind == "lent" {
+		server = web.LentTools
+	}
 	if len(p.servers) > 0 && !fits(p.servers, server) {
 		return false
 	}
@@ -141,6 +149,11 @@ func (p *lawProfile) admits(token string) bool {
 	switch kind {
 	case "srv":
 		return true
+	case "lent":
+		name = token
+		if p.readOnly {
+			return false
+		}
 	case "prompt":
 		lists = p.kinds["prompts"]
 	case "res":
@@ -172,7 +185,7 @@ func (w *world) profile(principal, asked string) *lawProfile {
 
 // newWorld makes a world.
 func newWorld(t *testing.T, r *rand.Rand) *world {
-	w := &world{}
+	w := &world{lent: map[string]bool{}}
 	var servers, profiles, tokens []string
 	for i := range []int{1, 3, 3}[r.IntN(3)] {
 		s := newLawServer(fmt.Sprint("s", i))
@@ -187,7 +200,7 @@ func newWorld(t *testing.T, r *rand.Rand) *world {
 	for _, name := range lawPrincipals {
 		tokens = append(tokens, fmt.Sprintf("%q:%q", name, lawSecret(name)))
 	}
-	w.config = fmt.Sprintf(`{"mcpServers":{%s},`+"\n"+`"profiles":{%s},`+"\n"+`"tokens":{%s}}`, strings.Join(servers, ","), strings.Join(profiles, ",\n"), strings.Join(tokens, ","))
+	w.config = fmt.Sprintf(`{"lending":true,"mcpServers":{%s},`+"\n"+`"profiles":{%s},`+"\n"+`"tokens":{%s}}`, strings.Join(servers, ","), strings.Join(profiles, ",\n"), strings.Join(tokens, ","))
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log(w.config)
@@ -197,13 +210,17 @@ func newWorld(t *testing.T, r *rand.Rand) *world {
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, w.config)
 	}
-	if w.stack, err = stack.New(cfg, stack.Options{}); err != nil {
+	pool := stack.NewPool()
+	if w.stack, err = stack.New(cfg, stack.Options{Pool: pool}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { w.stack.Close() })
+	t.Cleanup(func() {
+		w.stack.Close()
+		pool.Close()
+	})
 	w.front = newFrontWith(t, w.stack, mcpserver.Options{
 		Access:    mcpserver.Access{Tokens: cfg.Tokens, Auth: auth.Any{lawIssuer{}}},
-		Protected: w.serveModel(),
+		Protected: w.serveModel(), Lend: pool.Lending().Join,
 	})
 	return w
 }
