@@ -46,7 +46,8 @@ type OAuth struct {
 // accessToken is one that has been verified.
 type accessToken struct {
 	Identity
-	thumbprint string // of the certificate that must come with it; "" means any or none
+	thumbprint string    // of the certificate that must come with it; "" means any or none
+	again      time.Time // from when on it is verified anew
 }
 
 // NewOAuth returns an Authenticator of access tokens. It fetches nothing before a token comes.
@@ -63,6 +64,10 @@ const (
 	maxToken    = 16 << 10 // bytes of a token
 	maxVerified = 10_000   // tokens that are remembered
 	leeway      = 30 * time.Second
+
+	// maxStay bounds what a token has begun, such as a stream, however long it is valid: the key that has
+	// signed it may be withdrawn.
+	maxStay = time.Hour
 )
 
 // algorithms are those of signatures with a key that only the issuer has.
@@ -83,7 +88,7 @@ func (o *OAuth) Authenticate(ctx context.Context, c *Credentials) (*Identity, er
 	o.mu.RLock()
 	known := o.verified[sum]
 	o.mu.RUnlock()
-	if known == nil {
+	if known == nil || expired(known.again) {
 		var err error
 		if known, err = o.verify(ctx, c.Token); err != nil {
 			return nil, err
@@ -244,7 +249,10 @@ func (o *OAuth) accept(c *claims) (*accessToken, error) {
 	t := &accessToken{Identity: Identity{
 		Principal: bridge.Principal{Name: o.opts.Issuer + "#" + name}, Claims: string(kept),
 		Expires: time.Unix(int64(*c.expires), 0).Add(leeway), Credential: o.credential,
-	}}
+	}, again: time.Now().Add(maxStay / 2)}
+	if most := time.Now().Add(maxStay); t.Expires.After(most) {
+		t.Expires = most
+	}
 	if c.bound != nil {
 		t.thumbprint = c.bound.Certificate
 	}

@@ -263,6 +263,34 @@ func TestKeysRotate(t *testing.T) {
 	})
 }
 
+// What a token begins ends within an hour, though the token is valid for years: it may be one that somebody has
+// signed with a stolen key.
+func TestLongTokens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i, first, second := newIssuer(t), newECDSA(t), newECDSA(t)
+		i.publish(map[string]crypto.Signer{"1": first})
+		o := i.oauth(nil)
+		token := i.sign(jose.ES256, first, "1", "JWT", map[string]any{"exp": time.Now().Add(10 * 365 * 24 * time.Hour).Unix()})
+		for range 20 {
+			id, err := o.Authenticate(t.Context(), &auth.Credentials{Token: token})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if left := time.Until(id.Expires); left < 25*time.Minute || left > time.Hour {
+				t.Errorf("what it begins lasts for %v", left)
+			}
+			time.Sleep(7 * time.Minute)
+		}
+		i.publish(map[string]crypto.Signer{"2": second})
+		time.Sleep(time.Hour)
+		o.Authenticate(t.Context(), &auth.Credentials{Token: token}) // has the keys fetched
+		synctest.Wait()
+		if _, err := o.Authenticate(t.Context(), &auth.Credentials{Token: token}); err == nil {
+			t.Error("it is accepted though its key was withdrawn")
+		}
+	})
+}
+
 // Keys come from where the metadata of the issuer says, if they are safely got there, and from nowhere else.
 func TestKeysElsewhere(t *testing.T) {
 	key := newECDSA(t)
