@@ -61,7 +61,7 @@ func (c *Client) Unusable(res *http.Response, why string, body []byte) *toolform
 // Hide removes the credentials of the config, and of the request, from a text of an answer, which may repeat
 // them.
 func (c *Client) Hide(res *http.Response, text string) string {
-	return c.hideSent(res, c.secrets.Hide(text))
+	return string(c.withoutSent(res, []byte(c.secrets.Hide(text))))
 }
 
 // Text returns the body of an answer as UTF-8 without a byte order mark, and its media type. ok

@@ -93,6 +93,7 @@ func (c *Client) result(res *http.Response, method string, call Call) (*toolform
 	if err != nil {
 		return nil, err
 	}
+	b.B = c.withoutSent(res, b.B)
 	return call.Convert(res, b.B, cut), nil
 }
 

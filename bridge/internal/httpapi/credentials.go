@@ -1,12 +1,12 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net/http"
 	"strings"
 
-	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -61,13 +61,20 @@ func discard(res *http.Response) {
 	res.Body.Close()
 }
 
-// hideSent removes the credentials that a request was sent with from a text of its answer.
-func (c *Client) hideSent(res *http.Response, text string) string {
-	if c.credentials == nil || res.Request == nil {
-		return text
+// withoutSent returns an answer without the token that its request was sent with: it is for no model.
+func (c *Client) withoutSent(res *http.Response, body []byte) []byte {
+	token := []byte(c.sent(res))
+	if len(token) < minSecret || !bytes.Contains(body, token) {
+		return body
 	}
-	var sent bridge.Secrets
+	return bytes.ReplaceAll(body, token, []byte("xxxxx"))
+}
+
+// sent returns the token of Credentials that the request of an answer was sent with; "" without one.
+func (c *Client) sent(res *http.Response) string {
+	if c.credentials == nil || res.Request == nil {
+		return ""
+	}
 	_, token, _ := strings.Cut(res.Request.Header.Get("Authorization"), " ")
-	sent.Add(token)
-	return sent.Hide(text)
+	return token
 }

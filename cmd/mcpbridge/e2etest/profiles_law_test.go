@@ -394,6 +394,7 @@ func TestProfilesLaw(t *testing.T) {
 			w.grow(sessions)
 			w.lends(t, sessions)
 			w.steal(t)
+			w.operate(t)
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 	"github.com/mcpbridge/mcpbridge/mcpserver"
+	"github.com/mcpbridge/mcpbridge/mcpserver/web/console"
 	"github.com/mcpbridge/mcpbridge/providers"
 	endpoints "github.com/mcpbridge/mcpbridge/providers/serve"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -64,7 +66,27 @@ func (w *world) serveModel() map[string]http.Handler {
 			return providers.Candidate{Provider: &w.model, Model: "m"}, providers.Settings{}, nil
 		},
 	})
-	return map[string]http.Handler{"/v1/": chat, "/v1/p/{profile}/": chat}
+	all := func(*http.Request) (any, error) { return w.model.tools, nil }
+	return map[string]http.Handler{"/v1/": chat, "/v1/p/{profile}/": chat, console.Path: console.Handler(console.Options{
+		Read: map[string]func(*http.Request) (any, error){"all": all}, Do: map[string]func(*http.Request) (any, error){"all": all},
+	})}
+}
+
+// operate asks the console, which is the operator's, as each principal.
+func (w *world) operate(t *testing.T) {
+	for _, principal := range slices.Concat(lawPrincipals, slices.Sorted(maps.Keys(lawClaimed))) {
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			resp, err := peer.Do(t.Context(), http.DefaultClient, method, w.web.URL+console.Path+"all", nil, bearer(lawSecret(principal)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, _ := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if resp.StatusCode != http.StatusUnauthorized || lawToken().Match(body) {
+				t.Errorf("%s uses the console: %s %s", principal, resp.Status, body)
+			}
+		}
+	}
 }
 
 // lawAPIs are requests for a model, by the path behind /v1.
