@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 )
@@ -22,9 +23,10 @@ const (
 type Book struct {
 	Tools   map[string]*Pin `json:"tools,omitzero"`
 	Prompts map[string]*Pin `json:"prompts,omitzero"`
+	Texts   map[string]*Pin `json:"texts,omitzero"` // the server's instructions
 }
 
-// A Pin is what is kept of a tool or a prompt.
+// A Pin is what is kept of a tool, a prompt or a text.
 type Pin struct {
 	Accepted *Definition `json:"accepted,omitempty"` // nil if it is new
 	Held     *Definition `json:"held,omitempty"`     // a newer one that is held back; nil without one
@@ -44,6 +46,22 @@ type Change struct {
 	Pin
 }
 
+// Texts is the kind of a server's instructions, in a Book.
+const Texts = bridge.ListKind(bridge.ListKinds)
+
+// instructions is their name, and that of their member.
+const instructions = "instructions"
+
+// Noun returns what a Change is one of: tool, prompt or text.
+func (c *Change) Noun() string { return noun(c.Kind) }
+
+func noun(kind bridge.ListKind) string {
+	if kind == Texts {
+		return "text"
+	}
+	return strings.TrimSuffix(kind.Member(), "s")
+}
+
 // Parse reads the text of a store; there may be none.
 func Parse(text []byte) (*Book, error) {
 	b := &Book{}
@@ -53,14 +71,19 @@ func Parse(text []byte) (*Book, error) {
 	if err := json.Unmarshal(text, b); err != nil {
 		return nil, err
 	}
-	for kind := range pinnedKinds() {
+	for kind := range keptKinds() {
 		for name, p := range *b.kind(kind) {
 			if p == nil || p.Accepted == nil && p.Held == nil {
-				return nil, fmt.Errorf("%s: %.100q has neither an accepted definition nor one that is held", kind.Member(), name)
+				return nil, fmt.Errorf("%ss: %.100q has neither an accepted definition nor one that is held", noun(kind), name)
 			}
 		}
 	}
 	return b, nil
+}
+
+// keptKinds yields the kinds of what is kept.
+func keptKinds() func(func(bridge.ListKind) bool) {
+	return slices.Values([]bridge.ListKind{bridge.Tools, bridge.Prompts, Texts})
 }
 
 // pinnedKinds yields the kinds whose items are pinned.
@@ -72,8 +95,11 @@ func isPinned(kind bridge.ListKind) bool { return kind == bridge.Tools || kind =
 
 // kind returns the pins of a kind.
 func (b *Book) kind(kind bridge.ListKind) *map[string]*Pin {
-	if kind == bridge.Prompts {
+	switch kind {
+	case bridge.Prompts:
 		return &b.Prompts
+	case Texts:
+		return &b.Texts
 	}
 	return &b.Tools
 }
@@ -89,7 +115,7 @@ func (b *Book) text() ([]byte, error) {
 
 // Held returns what is held back, in order.
 func (b *Book) Held() (all []Change) {
-	for kind := range pinnedKinds() {
+	for kind := range keptKinds() {
 		pins := *b.kind(kind)
 		for _, name := range slices.Sorted(maps.Keys(pins)) {
 			if pins[name].Held != nil {
@@ -208,7 +234,7 @@ func (b *Book) note(kind bridge.ListKind, l *bridge.List, complete bool) (change
 
 // size returns how many bytes of definitions the book has.
 func (b *Book) size() (n int) {
-	for kind := range pinnedKinds() {
+	for kind := range keptKinds() {
 		for _, p := range *b.kind(kind) {
 			for _, d := range []*Definition{p.Accepted, p.Held} {
 				if d != nil {

@@ -1,4 +1,5 @@
-// Package pins is a wrapper that keeps the tools and prompts of a server as they were first seen. A
+// Package pins is a wrapper that keeps the tools, the prompts and the instructions of a server as they were first
+// seen. A
 // definition that is new or another one since then is held back until a person accepts it, so that a
 // server cannot change what a model reads after it has been looked at.
 //
@@ -13,7 +14,8 @@
 // A tool or prompt that is new is not listed and cannot be called. One that has changed is listed as it
 // was accepted, and its calls are refused with the reason: the model reads none of the new words, the
 // server gets no arguments that were made for the old ones, and the name stays taken, so that no other
-// server can put a tool in its place. What has not changed goes on.
+// server can put a tool in its place. What has not changed goes on. Instructions that have changed are told to
+// clients as they were accepted.
 //
 // All members of a definition count but _meta and icons, which some servers change at each start; the
 // order of members and how a text is escaped do not. Resources are not held back: a list of data changes

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
 // A Store keeps a text, for whoever asks. It may be used from many goroutines and processes.
@@ -36,6 +37,7 @@ type Pins struct {
 
 	book atomic.Pointer[book] // as known; nil before the first list
 	last [bridge.ListKinds]atomic.Pointer[view]
+	text atomic.Pointer[bridge.Problem] // of the instructions, as last read; nil without one
 
 	mu     sync.Mutex      // held while the store is read or changed; guards what follows
 	logged map[string]bool // warnings that have been logged
@@ -98,7 +100,43 @@ func (p *Pins) Problems() (all []bridge.Problem) {
 			all = append(all, v.problems...)
 		}
 	}
+	if problem := p.text.Load(); problem != nil {
+		all = append(all, *problem)
+	}
 	return all
+}
+
+// instructions returns the instructions of the server as they were accepted.
+func (p *Pins) instructions(text string) string {
+	raw := wire.SetMember([]byte("{}"), instructions, wire.AppendString(nil, text))
+	b := p.book.Load()
+	if b == nil || !b.isAccepted(raw) {
+		b = p.note(Texts, &bridge.List{Items: []bridge.Item{{Key: instructions, Raw: raw}}}, true)
+	}
+	if !b.isAccepted(raw) {
+		b = p.read() // they may have been accepted elsewhere
+	}
+	if b.isAccepted(raw) {
+		p.text.Store(nil)
+		return text
+	}
+	problem := bridge.Problem{Text: fmt.Sprintf("the instructions are held back: they have changed since they were accepted (%s)", p.opts.Command)}
+	p.text.Store(&problem)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.warn(problem.Text)
+	kept := b.Texts[instructions]
+	if b.fault != nil || kept == nil || kept.Accepted == nil {
+		return ""
+	}
+	shown, _ := wire.Text(wire.Lookup(kept.Accepted.Raw, instructions))
+	return shown
+}
+
+// isAccepted reports whether the instructions were accepted.
+func (b *book) isAccepted(raw []byte) bool {
+	kept := b.Texts[instructions]
+	return b.fault == nil && kept != nil && kept.Accepted != nil && kept.Accepted.Digest == digest(raw)
 }
 
 // look returns what may be seen of a list, which it takes into the store. again reads the store first.
@@ -178,7 +216,7 @@ func (p *Pins) read() *book {
 // clone returns a copy for changes.
 func (b *Book) clone() *Book {
 	own := &Book{}
-	for kind := range pinnedKinds() {
+	for kind := range keptKinds() {
 		if pins := *b.kind(kind); pins != nil {
 			*own.kind(kind) = map[string]*Pin{}
 			for name, p := range pins {
@@ -213,11 +251,10 @@ func newView(kind bridge.ListKind, l *bridge.List, b *book, command string) *vie
 
 // heldBack says that a tool or prompt is held back, and why.
 func heldBack(kind bridge.ListKind, name string, isNew bool) string {
-	noun := map[bridge.ListKind]string{bridge.Tools: "tool", bridge.Prompts: "prompt"}[kind]
 	if isNew {
-		return fmt.Sprintf("%s %s is held back: its definition has not been accepted yet", noun, name)
+		return fmt.Sprintf("%s %s is held back: its definition has not been accepted yet", noun(kind), name)
 	}
-	return fmt.Sprintf("%s %s is held back: its definition has changed since it was accepted", noun, name)
+	return fmt.Sprintf("%s %s is held back: its definition has changed since it was accepted", noun(kind), name)
 }
 
 // accepted returns an item as it was accepted; false if it was not.

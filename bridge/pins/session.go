@@ -1,11 +1,13 @@
 package pins
 
 import (
+	"bytes"
 	"context"
 	"sync/atomic"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/paging"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -53,7 +55,25 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 			return bridge.Failed(fault)
 		}
 	}
+	if req.Method == wire.MethodDiscover {
+		return s.discover(ctx, req)
+	}
 	return s.Session.Do(ctx, req)
+}
+
+// discover answers with the server's description of itself, with the instructions that were accepted.
+func (s *session) discover(ctx context.Context, req *bridge.Request) bridge.Reply {
+	reply := s.Session.Do(ctx, req)
+	if reply.Err != nil {
+		return reply
+	}
+	text, _ := wire.Text(wire.Lookup(reply.Result, instructions))
+	shown := s.pins.instructions(text)
+	if shown == text {
+		return reply
+	}
+	defer reply.Free()
+	return bridge.Result(wire.SetMember(bytes.Clone(reply.Result), instructions, wire.AppendString(nil, shown)), nil)
 }
 
 // check returns an error unless a tool or prompt was accepted. It reads the list only if that has changed,

@@ -30,7 +30,7 @@ type consoleHeld struct {
 
 // shownPin names a definition that was shown to a person.
 type shownPin struct {
-	Kind   string `json:"kind"` // tool or prompt
+	Kind   string `json:"kind"` // tool, prompt or text
 	Name   string `json:"name"`
 	Digest string `json:"digest"`
 }
@@ -63,10 +63,7 @@ func (c *ownConsole) acceptPins(r *http.Request) (any, error) {
 	}
 	var changes, accepted, changed []pins.Change
 	for _, s := range shown {
-		kind := bridge.Tools
-		if s.Kind == "prompt" {
-			kind = bridge.Prompts
-		}
+		kind := map[string]bridge.ListKind{"prompt": bridge.Prompts, "text": pins.Texts}[s.Kind] // else Tools
 		changes = append(changes, pins.Change{Kind: kind, Name: s.Name, Pin: pins.Pin{Held: &pins.Definition{Digest: s.Digest}}})
 	}
 	err = servers[0].store.Update(func(text []byte) (after []byte, err error) {

@@ -52,7 +52,7 @@ type pinnedServer struct {
 
 // heldBack is a definition that is held back, or was until now.
 type heldBack struct {
-	Kind     string          `json:"kind"` // tool or prompt
+	Kind     string          `json:"kind"` // tool, prompt or text
 	Name     string          `json:"name"`
 	Accepted json.RawMessage `json:"accepted,omitempty"` // none if it is new, or too long to be kept
 	Now      json.RawMessage `json:"now,omitempty"`
@@ -62,7 +62,7 @@ type heldBack struct {
 func heldBacks(changes []pins.Change) []heldBack {
 	all := []heldBack{}
 	for _, c := range changes {
-		h := heldBack{Kind: strings.TrimSuffix(c.Kind.Member(), "s"), Name: c.Name, Now: c.Held.Raw, change: c}
+		h := heldBack{Kind: c.Noun(), Name: c.Name, Now: c.Held.Raw, change: c}
 		if c.Accepted != nil {
 			h.Accepted = c.Accepted.Raw
 		}
