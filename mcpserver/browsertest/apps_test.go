@@ -58,6 +58,8 @@ func TestApps(t *testing.T) {
 			tab.see(t, fmt.Sprintf(`document.querySelector(".app").textContent.includes(%q)`, want))
 		}
 		tab.picture(t, "app-"+name)
+		tab.do(t, `document.querySelector(".app .label button").click()`)
+		tab.see(t, `!document.querySelector(".app iframe") && document.querySelector(".app").textContent.includes("It says: it ends")`)
 	}
 }
 

@@ -110,7 +110,7 @@ func (b browser) newTab(t testing.TB) tab {
 	if err := chromedp.Do(ctx); err != nil { // the tab lives as long as this context
 		t.Fatal(err)
 	}
-	limited, stop := context.WithTimeout(ctx, patience)
+	limited, stop := context.WithTimeout(ctx, 4*patience) // for all that is done in it
 	t.Cleanup(stop)
 	return tab{limited, func() {
 		if err := chromedp.Cancel(ctx); err != nil {

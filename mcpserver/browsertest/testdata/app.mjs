@@ -44,4 +44,8 @@ app.addEventListener("toolresult", async (result) => {
   say(`change ${await failed(app.callServerTool({ name: "change", arguments: { n: 1 } }).then(text))}`);
   say("done");
 });
+app.onteardown = async () => {
+  await say("it ends");
+  return {};
+};
 await app.connect();

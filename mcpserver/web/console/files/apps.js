@@ -5,6 +5,7 @@ import { read, request } from "./api.js";
 
 const revision = "2026-01-26";
 const mostRunning = 8, mostLines = 50, mostText = 500, mostHeight = 800;
+const endTime = 500; // ms that a page has for its end
 const readTime = 600; // ms before a question can be allowed: a page must not have its Allow come under a click meant for it
 
 // pageOf returns the URI of the page of a tool, "" without one.
@@ -13,12 +14,14 @@ export function pageOf(definition) {
 	return typeof uri === "string" && uri.startsWith("ui://") ? uri : "";
 }
 
-// readPage returns what a resource has of a page: its HTML, and the policy that it declares.
-function readPage({ contents }) {
+// loadPage returns what a resource has of a page: its HTML, and the policy that it declares, there or where it is listed.
+async function loadPage(uri) {
+	const [{ contents }, all] = await Promise.all([request("resources/read", { uri }, { name: uri }), read("items", { kind: "resources" }).catch(() => null)]);
 	const page = (contents ?? []).find((c) => /^text\/html;\s*profile="?mcp-app"?$/i.test(c.mimeType ?? ""));
 	if (!page) throw new Error("the resource is not a page: its MIME type is not text/html;profile=mcp-app");
 	const text = page.text ?? new TextDecoder().decode(Uint8Array.from(atob(page.blob ?? ""), (c) => c.charCodeAt(0)));
-	return { text, csp: page._meta?.ui?.csp ?? {} };
+	const listed = all?.find((i) => i.name === uri)?.definition;
+	return { text, csp: page._meta?.ui?.csp ?? listed?._meta?.ui?.csp ?? {} };
 }
 
 // App shows the result of a call of a tool, item, with the tool's page. items are all tools.
@@ -27,7 +30,7 @@ export function App({ item, items, args, result }) {
 	const [page, setPage] = useState(null);
 	useEffect(() => {
 		let over = false;
-		request("resources/read", { uri }, { name: uri }).then(readPage).then((p) => over || setPage(p), (e) => over || setPage({ error: e.message }));
+		loadPage(uri).then((p) => over || setPage(p), (e) => over || setPage({ error: e.message }));
 		return () => { over = true; };
 	}, [uri]);
 	if (!page) return html`<p class="muted" role="status">…</p>`;
@@ -36,7 +39,8 @@ export function App({ item, items, args, result }) {
 }
 
 function Frame({ item, items, args, result, page }) {
-	const frame = useRef(null);
+	const frame = useRef(null), host = useRef(null);
+	const [closed, setClosed] = useState(false);
 	const [height, setHeight] = useState(240);
 	const [lines, setLines] = useState([]);
 	const [question, setQuestion] = useState(null);
@@ -46,23 +50,23 @@ function Frame({ item, items, args, result, page }) {
 			if (other) reject(new Error("the person is being asked something already"));
 			return other ?? { text, decide: (yes) => { setQuestion(null); if (yes) resolve(); else reject(new Error("the person has refused it")); } };
 		}));
-		const host = new Host({ item, items, args, result, page, say, ask, setHeight, send: (m) => frame.current?.contentWindow?.postMessage({ jsonrpc: "2.0", ...m }, "*") });
-		const take = ({ source, data }) => { if (frame.current && source === frame.current.contentWindow) host.take(data); };
+		const own = host.current = new Host({ item, items, args, result, page, say, ask, setHeight, send: (m) => frame.current?.contentWindow?.postMessage({ jsonrpc: "2.0", ...m }, "*") });
+		const take = ({ source, data }) => { if (frame.current && source === frame.current.contentWindow) own.take(data); };
 		const theme = matchMedia("(prefers-color-scheme: dark)");
-		const changed = () => host.tell("ui/notifications/host-context-changed", { theme: themeNow() });
+		const changed = () => own.tell("ui/notifications/host-context-changed", { theme: themeNow() });
 		addEventListener("message", take);
 		theme.addEventListener("change", changed);
 		return () => {
 			removeEventListener("message", take);
 			theme.removeEventListener("change", changed);
-			host.end();
+			own.end();
 		};
 	}, []);
 	return html`<section class="app" aria-label=${`Page of ${item.server}`}>
-		<h4>Page of ${item.server}</h4>
+		<div class="label"><h4>Page of ${item.server}</h4>${!closed && html`<button type="button" class="plain" onClick=${() => host.current.end().then(() => setClosed(true))}>Close the page</button>`}</div>
 		<p class="muted">All of it is the server's: enter nothing that the server must not know.</p>
-		${question && html`<${Question} ...${question} />`}
-		<iframe ref=${frame} src=${`console/sandbox.html?csp=${encodeURIComponent(JSON.stringify(page.csp))}`} sandbox="allow-scripts allow-forms" title=${`Page of ${item.server}`} height=${height}></iframe>
+		${question && !closed && html`<${Question} ...${question} />`}
+		${!closed && html`<iframe ref=${frame} src=${`console/sandbox.html?csp=${encodeURIComponent(JSON.stringify(page.csp))}`} sandbox="allow-scripts allow-forms" title=${`Page of ${item.server}`} height=${height}></iframe>`}
 		<ul class="said">${lines.map((line, i) => html`<li key=${i}>${line}</li>`)}</ul>
 	</section>`;
 }
@@ -89,12 +93,21 @@ class Host {
 
 	constructor(options) { Object.assign(this, options); }
 
-	end() { this.abort.abort(); }
+	// end tells the page that it ends, and resolves when it has done what it does then.
+	async end() {
+		const torn = new Promise((resolve) => { this.torn = resolve; });
+		if (this.initialized) {
+			this.send({ id: "end", method: "ui/resource-teardown", params: { reason: "it is closed" } });
+			await Promise.race([torn, new Promise((resolve) => setTimeout(resolve, endTime))]);
+		}
+		this.abort.abort();
+	}
 
 	// tell sends a notification. A page gets none before it has said that it is initialized.
 	tell(method, params) { if (this.initialized) this.send({ method, params }); }
 
 	async take(m) {
+		if (m?.jsonrpc === "2.0" && m.method === undefined && m.id === "end") this.torn?.();
 		if (m?.jsonrpc !== "2.0" || typeof m.method !== "string") return;
 		const params = m.params ?? {};
 		if (m.id === undefined) return this.heard(m.method, params);
