@@ -4,7 +4,7 @@ import { html, useEffect, useLayoutEffect, useRef, useState } from "./preact.js"
 import { read, request } from "./api.js";
 
 const revision = "2026-01-26";
-const mostRunning = 8, mostLines = 50, mostText = 500, mostHeight = 800;
+const mostRunning = 8, mostLines = 50, mostText = 500, mostAsked = 5000, mostHeight = 800;
 const endTime = 500; // ms that a page has for its end
 const readTime = 600; // ms before a question can be allowed: a page must not have its Allow come under a click meant for it
 
@@ -46,9 +46,10 @@ function Frame({ item, items, args, result, page }) {
 	const [question, setQuestion] = useState(null);
 	useLayoutEffect(() => {
 		const say = (text) => setLines((all) => [...all, String(text).slice(0, mostText)].slice(-mostLines));
+		let asked = 0;
 		const ask = (text) => new Promise((resolve, reject) => setQuestion((other) => {
 			if (other) reject(new Error("the person is being asked something already"));
-			return other ?? { text, decide: (yes) => { setQuestion(null); if (yes) resolve(); else reject(new Error("the person has refused it")); } };
+			return other ?? { key: ++asked, text, decide: (yes) => { setQuestion(null); if (yes) resolve(); else reject(new Error("the person has refused it")); } };
 		}));
 		const own = host.current = new Host({ item, items, args, result, page, say, ask, setHeight, send: (m) => frame.current?.contentWindow?.postMessage({ jsonrpc: "2.0", ...m }, "*") });
 		const take = ({ source, data }) => { if (frame.current && source === frame.current.contentWindow) own.take(data); };
@@ -78,10 +79,17 @@ function Question({ text, decide }) {
 		const timer = setTimeout(() => setReady(true), readTime);
 		return () => clearTimeout(timer);
 	}, []);
-	return html`<p class="note" role="alert">${text} <button type="button" disabled=${!ready} onClick=${() => decide(true)}>Allow</button> <button type="button" onClick=${() => decide(false)}>Refuse</button></p>`;
+	return html`<p class="note" role="alert"><span class="asked-of">${text}</span> <button type="button" disabled=${!ready} onClick=${() => decide(true)}>Allow</button> <button type="button" onClick=${() => decide(false)}>Refuse</button></p>`;
 }
 
 const themeNow = () => (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+
+// shown is the JSON of a value as a person has to see it: whole, up to a length that is said, and without characters
+// that hide or turn what comes after them.
+function shown(value) {
+	const text = JSON.stringify(value).replace(/[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+	return text.length > mostAsked ? `${text.slice(0, mostAsked)}… (${text.length} characters, of which these are the first ${mostAsked})` : text;
+}
 
 function failure(code, message) { return Object.assign(new Error(message), { code }); }
 
@@ -182,7 +190,7 @@ class Host {
 		if (!tool) throw failure(-32602, `${this.item.server} has no tool ${name}`);
 		const { visibility } = tool.definition._meta?.ui ?? {};
 		if (visibility && !visibility.includes("app")) throw failure(-32602, `tool ${name} is not for pages`);
-		if (tool.definition.annotations?.readOnlyHint !== true) await this.ask(`It wants to call ${tool.name} with ${JSON.stringify(args).slice(0, mostText)}.`);
+		if (tool.definition.annotations?.readOnlyHint !== true) await this.ask(`It wants to call ${tool.name} with ${shown(args)}.`);
 		this.say(`It calls ${tool.name}.`);
 		return request("tools/call", { name: tool.name, arguments: args }, { name: tool.name, signal: this.abort.signal });
 	}
