@@ -19,9 +19,9 @@ func (s *scanner) matchBraced(w []byte, final bool, n int, in form) finding {
 	n += wordLen(w[n:min(len(w), n+maxName)])
 	word := string(w[from:n])
 	switch {
-	case n == len(w) && !final:
+	case n == len(w) && !final && in.ends != nil:
 		return finding{}
-	case n == len(w), w[n] != '{', !s.isCallable(word):
+	case in.ends == nil, n == len(w), w[n] != '{', !s.isCallable(word):
 		return finding{verdict: notCall}
 	}
 	end := s.search(w[n:], final, in.ends)

@@ -178,6 +178,7 @@ var scannerCases = []scanCase{
 	{"forms in a form", "<tool_calls>\n    <tool_call>" + paris + "</tool_call>\n    <tool_call>" + paris + "</tool_call>\n</tool_calls>.", inParis + "\n" + inParis + "\n\".\""},
 	{"a form in a block of code", "```tool_call\n<tool_call>" + paris + "</tool_call>\n```.", inParis + "\n\".\""},
 	{"forms without their ends in a form", "<tool_calls><tool_call>" + paris + "<tool_call>" + paris + "</tool_calls>", inParis + "\n" + inParis},
+	{"Gemma's call in a form without an end", `[TOOL_CALLS]call:add{a:1} and more`, `"[TOOL_CALLS]call:add{a:1} and more"`},
 	{"Mistral's mark in prose", `[TOOL_CALLS] is a token`, `"[TOOL_CALLS] is a token"`},
 	{"seed 004's tool_use", `I look.<tool_use>{"name": "get_weather", "input": {"location": "Paris"}}</tool_use>`, `"I look."` + "\n" + `get_weather {"location": "Paris"}`},
 	{"a function whose parameters cannot be read", "<function=add>a=1</function>.", `add "a=1"` + "\n" + `"."`},
