@@ -139,7 +139,7 @@ func (r *runner) validate() error {
 			return err
 		}
 	}
-	return r.task.Options.Policy.Validate()
+	return cmp.Or(validateSelection(r.task), r.task.Options.Policy.Validate())
 }
 
 // finish fills in the end of the run.

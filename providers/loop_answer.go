@@ -107,7 +107,8 @@ func (a *answering) ask(req *Request, last bool) {
 		return
 	case answerByTool:
 		words = "When you have the answer, call the tool " + a.tool + " with it, once and alone. Do not answer in text."
-		switch thinks := req.Settings.Effort != "" && req.Settings.Effort != "none"; {
+		s := &req.Settings
+		switch thinks := s.Effort != "" && s.Effort != "none" || s.Thinking > 0 || s.Thinking == ThinkingOn; {
 		case thinks && req.Choice == ChoiceNone:
 			req.Choice = ChoiceAuto
 		case thinks:

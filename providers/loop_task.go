@@ -20,6 +20,10 @@ type Task struct {
 	// an error.
 	Request Request
 
+	// Select are the tools of the Loop that are offered, of those that Options.Tools leaves; nil
+	// means all. A selection without a tool is an error.
+	Select []Selection
+
 	// Only are the names of the tools that are offered, in Request.Tools or the Loop; nil means
 	// all. A name of no tool is an error.
 	Only []string
@@ -46,6 +50,9 @@ type Task struct {
 type Options struct {
 	Limits Limits
 	Policy Policy
+
+	// Tools are globs of the names of the Loop's tools that are offered; nil means all.
+	Tools []string
 
 	// Serial are globs of tool names (see bridge.Match), such as browser__* for all tools of
 	// a source. Calls of tools that match the same glob run one at a time, in call order.

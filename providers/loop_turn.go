@@ -94,6 +94,9 @@ func (r *runner) checkChoice() error {
 	if r.run.Turns > 0 || r.toolless {
 		return nil
 	}
+	if err := r.checkSelection(); err != nil {
+		return err
+	}
 	names := r.task.Only
 	switch choice := r.task.Request.Choice; choice {
 	case ChoiceAuto, ChoiceNone, ChoiceRequired:
@@ -111,7 +114,7 @@ func (r *runner) checkChoice() error {
 // offerTools makes the set of tools that the model is offered, and notes what its provider
 // cannot express.
 func (r *runner) offerTools() {
-	r.set = merge(r.task.Request.Tools, r.listed.accepted(modelKey(r.provider, r.task.Request.Model))).only(r.task.Only)
+	r.set = merge(r.task.Request.Tools, r.listed.selected(r.task, modelKey(r.provider, r.task.Request.Model))).only(r.task.Only)
 	if r.toolless || r.set.Len() == 0 {
 		r.set = nil
 	}

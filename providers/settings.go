@@ -20,6 +20,7 @@ type Settings struct {
 	PresencePenalty  *float64      // nil means the provider's default
 	FrequencyPenalty *float64      // nil means the provider's default
 	Effort           string        // of thinking: none, minimal, low, medium, high, xhigh or max; "" means the provider's default
+	Thinking         Thinking      // before an answer
 	Answer           *AnswerFormat // nil means text
 
 	// Body is a JSON object whose members are added to the request's body and override
@@ -29,7 +30,7 @@ type Settings struct {
 
 // Check returns the error of a request that the API of a provider cannot express: it has more
 // tools than MaxTools, or one of the members that the API lacks: stop, seed, presence_penalty,
-// frequency_penalty, or image_url, which is an image without Data.
+// frequency_penalty, thinking, which is ThinkingOn, or image_url, which is an image without Data.
 func (c *Client) Check(req *Request, p Provider, lacks ...string) error {
 	if n := len(req.Tools.Encoded(p.Format()).Tools); c.MaxTools > 0 && n > c.MaxTools {
 		return toolformat.Errorf(toolformat.Invalid, "tools: %d tools are too many: %s takes at most %d; "+
@@ -60,6 +61,8 @@ func (r *Request) has(name string) bool {
 		return s.PresencePenalty != nil
 	case "frequency_penalty":
 		return s.FrequencyPenalty != nil
+	case "thinking":
+		return s.Thinking == ThinkingOn
 	case "image_url":
 		return slices.ContainsFunc(r.Messages, func(m Message) bool {
 			return slices.ContainsFunc(m.Parts, func(p Part) bool { return p.URL != "" })

@@ -193,7 +193,7 @@ func (b *Toolbox) cached(list *bridge.List) *toolList {
 			return l
 		}
 	}
-	l := &toolList{list: list, without: map[string]*ToolSet{}}
+	l := &toolList{list: list, without: map[string]*ToolSet{}, picked: map[string]*ToolSet{}}
 	if list != nil {
 		tools := make([]toolformat.Tool, len(list.Items))
 		for i := range list.Items {
@@ -214,8 +214,9 @@ type toolList struct {
 	list *bridge.List
 	all  *ToolSet // nil for a nil list
 
-	mu      sync.Mutex          // guards without
+	mu      sync.Mutex          // guards what follows
 	without map[string]*ToolSet // the tools that are not refused, by modelKey
+	picked  map[string]*ToolSet // those that tasks select
 }
 
 // modelKey identifies a model of a provider.
@@ -235,6 +236,7 @@ func (l *toolList) exclude(model, tool string) {
 	set := cmp.Or(l.without[model], l.all)
 	left := slices.DeleteFunc(slices.Clone(set.Tools()), func(t toolformat.Tool) bool { return t.Name == tool })
 	l.without[model] = NewToolSet(left)
+	clear(l.picked)
 }
 
 // only returns the tools with these names; nil means all.

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
@@ -34,6 +35,9 @@ type modelFlags struct {
 	system   string
 	maxTurns int
 	prompted bool
+	tools    []string
+
+	effort, thinking string
 }
 
 func newModelFlags(f *sourceFlags) *modelFlags {
@@ -45,6 +49,9 @@ func newModelFlags(f *sourceFlags) *modelFlags {
 	f.StringArrayVar(&m.choice.Scripts, "script", nil, "play the recorded exchanges of this `FILE` (provider replay); may be repeated")
 	f.StringVarP(&m.system, "system", "s", "", "the system prompt, a `TEXT`")
 	f.IntVar(&m.maxTurns, "max-turns", 0, "stop after `N` turns that call tools (default 20)")
+	f.StringSliceVar(&m.tools, "tools", nil, "offer only the tools that match this `PATTERN`, such as 'github__*'; may be repeated")
+	f.StringVar(&m.effort, "effort", "", "how much the model thinks, a `LEVEL`: none, minimal, low, medium, high, xhigh or max")
+	f.StringVar(&m.thinking, "thinking", "", "whether the model thinks, a `MODE`: on, off or the most tokens of it")
 	f.BoolVar(&m.prompted, "prompted", false, "describe the tools in the prompt of a model that cannot call tools")
 	f.addContext()
 	f.addProfile()
@@ -56,7 +63,37 @@ func (m *modelFlags) checkModel() error {
 	if m.maxTurns < 0 {
 		return usagef("%s: --max-turns %d: expected a positive number", m.Name(), m.maxTurns)
 	}
+	for _, pattern := range m.tools {
+		if _, err := bridge.Match(pattern, ""); err != nil || pattern == "" {
+			return usagef("%s: --tools %q: expected a pattern of tool names", m.Name(), pattern)
+		}
+	}
+	if err := m.tune(&providers.Settings{}); err != nil {
+		return usagef("%s: --%v", m.Name(), err)
+	}
 	return nil
+}
+
+// tune applies the flags to the settings of a model.
+func (m *modelFlags) tune(s *providers.Settings) (err error) {
+	if m.effort == "" && m.thinking == "" {
+		return nil
+	}
+	s.Effort, s.Thinking = "", providers.ThinkingDefault
+	if m.effort != "" {
+		s.Effort, err = providers.ParseEffort(m.effort)
+	}
+	if m.thinking != "" && err == nil {
+		s.Thinking, err = providers.ParseThinking(m.thinking)
+	}
+	return err
+}
+
+// settings returns the settings of a provider's models: those of the config, with the flags' overrides.
+func (m *modelFlags) settings(models *stack.Models, provider string) providers.Settings {
+	s := models.Settings(provider)
+	_ = m.tune(&s) // checkModel has found the faults
+	return s
 }
 
 // options returns the options of the loop: those of the config, with the flags' overrides.
@@ -64,6 +101,9 @@ func (m *modelFlags) options(cfg *config.Config) providers.Options {
 	l := cfg.Loop
 	l.MaxTurns = cmp.Or(m.maxTurns, l.MaxTurns)
 	l.Prompted = l.Prompted || m.prompted
+	if m.tools != nil {
+		l.Tools = m.tools
+	}
 	o := stack.LoopOptions(l)
 	o.Shorten = true
 	return o
@@ -110,7 +150,7 @@ func runAsk(ctx context.Context, args []string, std streams) error {
 	}
 	options := f.options(cfg)
 	options.Log = p.log
-	settings := models.Settings(chosen.Name)
+	settings := f.settings(models, chosen.Name)
 	settings.Answer = format
 	conversation := providers.NewConversation(chosen).Agent(cmp.Or(f.system, cfg.Loop.System)).
 		Settings(settings).Options(options).Tools(p).Caller(p.model()).Listen(printer.event)

@@ -105,11 +105,21 @@ func TestAskSays(t *testing.T) {
 	if strings.Contains(asked, "chart") {
 		t.Errorf("the model is told of a client function: %s", asked)
 	}
-	if code, _, errs := runWith("ask", "Is it?", "--config", file, "--system", "Be kind.", "--model", "other"); code != exitDone {
+	if code, _, errs := runWith("ask", "Is it?", "--config", file, "--system", "Be kind.", "--model", "other", "--effort", "high", "--tools", "Current*,x"); code != exitDone {
 		t.Fatalf("exit code %d\n%s", code, errs)
 	}
-	if asked = model.Last(t).Body; !strings.Contains(asked, `"content":"Be kind."`) || !strings.Contains(asked, `"model":"other"`) || strings.Contains(asked, "brief") {
+	if asked = model.Last(t).Body; !strings.Contains(asked, `"content":"Be kind."`) || !strings.Contains(asked, `"model":"other"`) || strings.Contains(asked, "brief") || !strings.Contains(asked, `"reasoning_effort":"high"`) {
 		t.Errorf("the flags do not win: %s", asked)
+	}
+	for flags, want := range map[string]string{
+		"--effort very":   `--effort "very": expected one of none, minimal`,
+		"--thinking much": `--thinking "much": expected on, off or a number`,
+		"--tools [":       `--tools "[": expected a pattern`,
+		"--thinking on":   "thinking: the API of double has no such parameter",
+	} {
+		if code, _, errs := runWith(append([]string{"ask", "Is it?", "--config", file}, strings.Fields(flags)...)...); code == exitDone || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit code %d\n%s", flags, code, errs)
+		}
 	}
 }
 

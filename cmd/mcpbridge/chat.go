@@ -179,7 +179,7 @@ func (c *chat) resume(model providers.Candidate, t *providers.Transcript) {
 	options := c.flags.options(c.cfg)
 	options.Policy = chatPolicy(options.Policy)
 	options.Log = c.log
-	next := providers.NewConversation(model).Settings(c.Models().Settings(model.Name)).Options(options).
+	next := providers.NewConversation(model).Settings(c.flags.settings(c.Models(), model.Name)).Options(options).
 		Tools(c.program).Caller(c.model()).Listen(c.console.event)
 	if asks := c.console.asker(); asks != nil {
 		next = next.Approve(asks.approve)

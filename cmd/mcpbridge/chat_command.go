@@ -29,6 +29,8 @@ func chatCommands() []chatCommand {
 	return []chatCommand{
 		{"/tools", "[TEXT]", "list the tools, or those that contain TEXT", (*chat).listTools},
 		{"/model", "[NAME]", "show the models, or switch to this one", (*chat).changeModel},
+		{"/effort", "[LEVEL]", "show or set how much the model thinks: none to max", (*chat).changeEffort},
+		{"/thinking", "[on|off|N]", "show or set whether the model thinks, or its most tokens", (*chat).changeThinking},
 		{"/system", "[TEXT]", "show or set the system prompt", (*chat).changeSystem},
 		{"/expand", "[N]", "show the results of the last answer in full, or the last N", (*chat).expand},
 		{"/continue", "", "continue after an error or a limit", (*chat).goOn},
@@ -93,9 +95,10 @@ func (c *chat) listTools(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
+	globs := c.flags.options(c.cfg).Tools
 	var items []bridge.Item
 	for _, it := range list.Items {
-		if strings.Contains(strings.ToLower(it.Key+"\n"+it.Tool().Description), strings.ToLower(text)) {
+		if offers(globs, it.Key) && strings.Contains(strings.ToLower(it.Key+"\n"+it.Tool().Description), strings.ToLower(text)) {
 			items = append(items, it)
 		}
 	}
@@ -111,6 +114,14 @@ func (c *chat) listTools(ctx context.Context, text string) error {
 	return nil
 }
 
+// offers reports whether a model is offered a tool.
+func offers(globs []string, name string) bool {
+	return globs == nil || slices.ContainsFunc(globs, func(glob string) bool {
+		ok, _ := bridge.Match(glob, name)
+		return ok
+	})
+}
+
 func (c *chat) changeSystem(_ context.Context, text string) error {
 	if text != "" {
 		c.conversation = c.conversation.Agent(text)
@@ -122,6 +133,37 @@ func (c *chat) changeSystem(_ context.Context, text string) error {
 	}
 	c.console.print(terminal.Clean(text))
 	return nil
+}
+
+func (c *chat) changeEffort(_ context.Context, level string) error {
+	if level != "" {
+		if _, err := providers.ParseEffort(level); err != nil {
+			return err
+		}
+		c.flags.effort = level
+		c.retune()
+	}
+	c.console.print("effort: " + cmp.Or(c.flags.settings(c.Models(), c.now.Name).Effort, "the provider's default"))
+	return nil
+}
+
+func (c *chat) changeThinking(_ context.Context, text string) error {
+	if text != "" {
+		if _, err := providers.ParseThinking(text); err != nil {
+			return err
+		}
+		c.flags.thinking = text
+		c.retune()
+	}
+	words := map[providers.Thinking]string{providers.ThinkingDefault: "the provider's default", providers.ThinkingOn: "on", providers.ThinkingOff: "off"}
+	thinking := c.flags.settings(c.Models(), c.now.Name).Thinking
+	c.console.print("thinking: " + cmp.Or(words[thinking], fmt.Sprintf("at most %d tokens", thinking)))
+	return nil
+}
+
+// retune applies the flags to the conversation.
+func (c *chat) retune() {
+	c.conversation = c.conversation.Settings(c.flags.settings(c.Models(), c.now.Name))
 }
 
 func (c *chat) goOn(ctx context.Context, _ string) error {

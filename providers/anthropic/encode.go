@@ -39,7 +39,7 @@ func (p *Provider) encode(req *providers.Request) (body []byte, notes []string, 
 		}
 	}
 	b := rawjson.Text([]byte("{"), "model", req.Model)
-	b = rawjson.Number(b, "max_tokens", float64(cmp.Or(req.Settings.MaxTokens, defaultMaxTokens)))
+	b = rawjson.Number(b, "max_tokens", float64(cmp.Or(req.Settings.MaxTokens, defaultMaxTokens+int(max(0, req.Settings.Thinking))))) // thinking counts
 	b = append(b, `,"stream":true`...)
 	if strings.TrimSpace(req.System) != "" {
 		b = rawjson.Raw(b, "system", e.system())
@@ -70,10 +70,15 @@ func settings(b []byte, s *providers.Settings) ([]byte, error) {
 		b = rawjson.Raw(b, "stop_sequences", rawjson.Strings(s.Stop))
 	}
 	effort := s.Effort
-	switch effort {
-	case "none":
+	switch {
+	case effort == "none", s.Thinking == providers.ThinkingOff:
 		b, effort = rawjson.Raw(b, "thinking", `{"type":"disabled"}`), ""
-	case "minimal":
+	case s.Thinking == providers.ThinkingOn:
+		b = rawjson.Raw(b, "thinking", `{"type":"adaptive","display":"summarized"}`)
+	case s.Thinking > 0:
+		b = append(rawjson.Number(rawjson.Raw(b, "thinking", `{"type":"enabled"`), "budget_tokens", float64(s.Thinking)), '}')
+	}
+	if effort == "minimal" {
 		effort = "low"
 	}
 	output := []byte("{")

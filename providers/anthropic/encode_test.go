@@ -47,6 +47,8 @@ func conversations() []conversation {
 	all := []conversation{
 		{"parameters", Options{}, providers.Request{Model: "claude-x", Messages: hello, Settings: providers.Settings{Stop: []string{"<end>"}, Effort: "minimal", Answer: &providers.AnswerFormat{Schema: schema}}}},
 		{"no thinking", Options{}, providers.Request{Model: "claude-x", Messages: hello, Settings: providers.Settings{Effort: "none"}}},
+		{"adaptive thinking", Options{}, providers.Request{Model: "claude-x", Messages: hello, Settings: providers.Settings{Thinking: providers.ThinkingOn, Effort: "max"}}},
+		{"a budget of thinking", Options{}, providers.Request{Model: "claude-x", Messages: hello, Settings: providers.Settings{Thinking: 8000}}},
 		{"a text", Options{}, providers.Request{Model: "claude-x", Messages: hello}},
 		{"system, tools and settings", Options{}, providers.Request{Model: "claude-x", System: "Be kind.", Messages: hello, Tools: weather, Settings: providers.Settings{
 			MaxTokens: 100, Temperature: number(0), TopP: number(0.9), Serial: true, Body: json.RawMessage(`{"thinking":{"type":"enabled","budget_tokens":1024},"max_tokens":2000}`),

@@ -51,6 +51,10 @@ func conversations() []conversation {
 		{"parameters of a newer model", providers.Request{Model: "gemini-3-pro", Messages: hello, Settings: providers.Settings{
 			Effort: "xhigh", Answer: &providers.AnswerFormat{}, Body: json.RawMessage(`{"generationConfig":{"thinkingConfig":{"includeThoughts":true}}}`),
 		}}},
+		{"a budget of thinking", providers.Request{Model: "gemini-2.5-flash", Messages: hello, Settings: providers.Settings{Thinking: 3000}}},
+		{"thoughts of a newer model", providers.Request{Model: "gemini-3-pro", Messages: hello, Settings: providers.Settings{Thinking: 3000}}},
+		{"thoughts", providers.Request{Model: "gemini-3-pro", Messages: hello, Settings: providers.Settings{Thinking: providers.ThinkingOn}}},
+		{"no thinking", providers.Request{Model: "gemini-2.5-flash", Messages: hello, Settings: providers.Settings{Thinking: providers.ThinkingOff}}},
 		{"some tool", providers.Request{Model: "gemini-2.5-flash", Messages: hello, Tools: weather, Choice: providers.ChoiceRequired}},
 		{"no tool", providers.Request{Model: "gemini-2.5-flash", Messages: hello, Tools: weather, Choice: providers.ChoiceNone}},
 		{"one tool", providers.Request{Model: "gemini-2.5-flash", Messages: hello, Tools: weather, Choice: "files/read"}},

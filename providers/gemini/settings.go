@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/mcpbridge/mcpbridge/providers"
@@ -28,8 +29,8 @@ func settings(req *providers.Request) []byte {
 	if s.Seed != nil {
 		b = strconv.AppendInt(rawjson.Member(b, "seed"), *s.Seed, 10)
 	}
-	if s.Effort != "" {
-		b = rawjson.Raw(b, "thinkingConfig", thinking(s.Effort, generation(req.Model)))
+	if s.Effort != "" || s.Thinking != providers.ThinkingDefault {
+		b = rawjson.Raw(b, "thinkingConfig", thinking(s, generation(req.Model)))
 	}
 	if s.Answer != nil {
 		b = rawjson.Text(b, "responseMimeType", "application/json")
@@ -40,27 +41,44 @@ func settings(req *providers.Request) []byte {
 	return append(b, '}')
 }
 
-// thinking returns the thinkingConfig for an effort: a level, or for models before Gemini 3 a
-// budget of tokens. Both are those of Google's endpoint for OpenAI's clients
-// (ai.google.dev/gemini-api/docs/openai, "Thinking").
-func thinking(effort string, generation int) []byte {
-	if generation == 1 || generation == 2 {
-		budget := 24576
-		switch effort {
-		case "none":
-			budget = 0
-		case "minimal", "low":
-			budget = 1024
-		case "medium":
-			budget = 8192
-		}
-		return append(rawjson.Number([]byte("{"), "thinkingBudget", float64(budget)), '}')
+// thinking returns the thinkingConfig: a level, or for models before Gemini 3 a budget of tokens. Those
+// of an effort are as for OpenAI's clients (ai.google.dev/gemini-api/docs/openai, "Thinking").
+func thinking(s *providers.Settings, generation int) []byte {
+	b := []byte("{")
+	switch effort := cmp.Or(s.Effort, s.Thinking.Effort()); {
+	case effort == "":
+	case generation == 1 || generation == 2:
+		b = rawjson.Number(b, "thinkingBudget", float64(budget(s, effort)))
+	default:
+		b = rawjson.Text(b, "thinkingLevel", level(effort))
+	}
+	if s.Thinking == providers.ThinkingOn || s.Thinking > 0 {
+		b = rawjson.Raw(b, "includeThoughts", "true")
+	}
+	return append(b, '}')
+}
+
+func budget(s *providers.Settings, effort string) int {
+	if s.Effort == "" && s.Thinking > 0 {
+		return int(s.Thinking)
 	}
 	switch effort {
 	case "none":
-		effort = "minimal"
-	case "xhigh", "max":
-		effort = "high"
+		return 0
+	case "minimal", "low":
+		return 1024
+	case "medium":
+		return 8192
 	}
-	return append(rawjson.Text([]byte("{"), "thinkingLevel", effort), '}')
+	return 24576
+}
+
+func level(effort string) string {
+	switch effort {
+	case "none":
+		return "minimal"
+	case "xhigh", "max":
+		return "high"
+	}
+	return effort
 }

@@ -1,6 +1,7 @@
 package ollama
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -151,8 +152,11 @@ func (e *encoder) settings(s *providers.Settings) {
 	default:
 		e.out = rawjson.Raw(e.out, "format", s.Answer.Schema)
 	}
-	switch s.Effort { // the server takes these levels and false
+	switch effort := cmp.Or(s.Effort, s.Thinking.Effort()); effort { // the server takes these levels, true and false
 	case "":
+		if s.Thinking == providers.ThinkingOn {
+			e.out = rawjson.Raw(e.out, "think", "true")
+		}
 	case "none":
 		e.out = rawjson.Raw(e.out, "think", "false")
 	case "minimal":
@@ -160,7 +164,7 @@ func (e *encoder) settings(s *providers.Settings) {
 	case "xhigh", "max":
 		e.out = rawjson.Text(e.out, "think", "high")
 	default:
-		e.out = rawjson.Text(e.out, "think", s.Effort)
+		e.out = rawjson.Text(e.out, "think", effort)
 	}
 	b, err := json.Marshal(options{s.MaxTokens, s.Temperature, s.TopP, s.Stop, s.Seed, s.PresencePenalty, s.FrequencyPenalty})
 	if err != nil { // not a number

@@ -58,6 +58,7 @@ func requests() []struct {
 		{"bare", bare},
 		{"parameters", parameters},
 		{"any object, no thinking", object},
+		{"thinking", &providers.Request{Model: "m", Messages: bare.Messages, Settings: providers.Settings{Thinking: providers.ThinkingOn}}},
 		{"settings", set},
 		{"tools", request()},
 		{"choice", choice},

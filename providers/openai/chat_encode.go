@@ -105,8 +105,8 @@ func chatSettings(b []byte, s *providers.Settings) []byte {
 	if s.FrequencyPenalty != nil {
 		b = rawjson.Number(b, "frequency_penalty", *s.FrequencyPenalty)
 	}
-	if s.Effort != "" {
-		b = rawjson.Text(b, "reasoning_effort", s.Effort)
+	if effort := cmp.Or(s.Effort, s.Thinking.Effort()); effort != "" {
+		b = rawjson.Text(b, "reasoning_effort", effort)
 	}
 	switch {
 	case s.Answer == nil:

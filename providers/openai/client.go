@@ -169,7 +169,7 @@ func (p *Chat) ResultPlace() (path string, ids []string, result string) {
 
 // Turn implements providers.Provider.
 func (p *Chat) Turn(ctx context.Context, req *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {
-	if err := p.client.Check(req, p); err != nil {
+	if err := p.client.Check(req, p, "thinking"); err != nil {
 		return nil, err
 	}
 	return p.ask(ctx, req, p.encode(req), emit, newChatDecoder(&p.api, req))

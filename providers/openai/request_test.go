@@ -80,6 +80,13 @@ func conversations() map[string]conversation {
 			}
 			return req
 		}},
+		"thinking": {request: func(api string) *providers.Request {
+			req := question()
+			if req.Settings.Thinking = providers.ThinkingOn; api == "openai" {
+				req.Settings.Thinking = 3000
+			}
+			return req
+		}},
 		"json_object": {request: func(string) *providers.Request {
 			req := question()
 			req.Settings.Answer = &providers.AnswerFormat{}

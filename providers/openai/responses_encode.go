@@ -29,8 +29,15 @@ func (p *Responses) encode(req *providers.Request, plain bool) []byte {
 
 // responsesSettings appends the settings whose place is not the same in Chat Completions.
 func responsesSettings(b []byte, s *providers.Settings) []byte {
-	if s.Effort != "" {
-		b = append(rawjson.Text(rawjson.Raw(b, "reasoning", "{"), "effort", s.Effort), '}')
+	reasoning := []byte("{")
+	if effort := cmp.Or(s.Effort, s.Thinking.Effort()); effort != "" {
+		reasoning = rawjson.Text(reasoning, "effort", effort)
+	}
+	if s.Thinking == providers.ThinkingOn || s.Thinking > 0 {
+		reasoning = rawjson.Text(reasoning, "summary", "auto")
+	}
+	if len(reasoning) > 1 {
+		b = rawjson.Raw(b, "reasoning", append(reasoning, '}'))
 	}
 	switch {
 	case s.Answer == nil:

@@ -32,6 +32,9 @@ func checkSettings(t *testing.T, p Maker) {
 		{"presence_penalty", "0.77", providers.Settings{PresencePenalty: &penalty}},
 		{"frequency_penalty", "0.77", providers.Settings{FrequencyPenalty: &penalty}},
 		{"reasoning_effort", `"high"`, providers.Settings{Effort: "high"}},
+		{"thinking", "t", providers.Settings{Thinking: providers.ThinkingOn}},
+		{"thinking", "t", providers.Settings{Thinking: providers.ThinkingOff}},
+		{"thinking", "t", providers.Settings{Thinking: 9000}},
 		{"response_format", answerSchema, providers.Settings{Answer: &providers.AnswerFormat{Schema: json.RawMessage(answerSchema)}}},
 		{"response_format", "json", providers.Settings{Answer: &providers.AnswerFormat{}}},
 	} {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -108,9 +109,13 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, api endpoint.API)
 	if err != nil {
 		return nil, endpoint.Invalid(err)
 	}
+	selection, err := selectionOf(r.Header, t.req)
+	if err != nil {
+		return nil, endpoint.Invalid(err)
+	}
 	t.view = view
 	t.Task = providers.Task{
-		Provider: t.chosen.Provider, NoTools: t.chosen.NoTools, Options: s.opts.Loop, Only: t.req.Only,
+		Provider: t.chosen.Provider, NoTools: t.chosen.NoTools, Options: s.opts.Loop, Only: t.req.Only, Select: selection,
 		Request: providers.Request{
 			Model: t.chosen.Model, System: cmp.Or(t.req.System, s.opts.System), Messages: messages,
 			Tools: t.req.Tools, Choice: t.req.Choice, Settings: settings,
@@ -125,6 +130,22 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, api endpoint.API)
 // unknownModel returns the error of a request for a model that there is not.
 func unknownModel(err error) *endpoint.Error {
 	return &endpoint.Error{Status: http.StatusNotFound, Code: "model_not_found", Message: err.Error()}
+}
+
+// ToolsHeader is the header of a request with globs of the bridge's tools that its model is offered, separated by
+// commas.
+const ToolsHeader = "X-Mcpbridge-Tools"
+
+// selectionOf returns the tools of the bridge that a request selects.
+func selectionOf(h http.Header, req *endpoint.Request) ([]providers.Selection, error) {
+	globs := strings.FieldsFunc(strings.Join(h.Values(ToolsHeader), ","), func(r rune) bool { return r == ',' || r == ' ' })
+	switch {
+	case len(globs) == 0:
+		return req.Select, nil
+	case req.Select != nil:
+		return nil, fmt.Errorf("%s: the request itself selects servers: leave one of both out", ToolsHeader)
+	}
+	return []providers.Selection{{Match: globs, From: ToolsHeader}}, nil
 }
 
 // ownerOf returns whose something is: what one caller leaves here, others with its principal and profile

@@ -142,7 +142,7 @@ func TestMessagesRefusals(t *testing.T) {
 		`{"model":"here/m","messages":[{"role":"robot","content":"x"}]}`:                                                                                   `messages.0.role: expected user or assistant, got \"robot\"`,
 		`{"model":"here/m","messages":[{"role":"user","content":[{"type":"document","source":{"type":"text","data":"x"},"citations":{"enabled":true}}]}]}`: `messages.0.content.0.citations: an answer has no citations`,
 		`{"model":"here/m","messages":[{"role":"user","content":[{"type":"video"}]}]}`:                                                                     `messages.0.content.0.type: \"video\" is not supported`,
-		`{"model":"here/m","messages":[{"role":"user","content":"x"}],"mcp_servers":[{"name":"a"}]}`:                                                       "mcp_servers: the API of scripted has no such parameter",
+		`{"model":"here/m","messages":[{"role":"user","content":"x"}],"mcp_servers":[{"name":"a"}]}`:                                                       "mcp_servers.0.name: no tools of a server",
 		`{"model":"here/m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"web_search_20250305","name":"search"}]}`:                           "tools[0]: type",
 		`{"model":"here/m","messages":[{"role":"user","content":"x"}],"tool_choice":{"type":"tool"}}`:                                                      "tool_choice.name",
 		`{"model":"here/m","messages":[{"role":"user","content":"x"}],"thinking":{"type":"much"}}`:                                                         "thinking.type",

@@ -12,7 +12,7 @@ import (
 // The parameters of a request are the settings of the turn; what clients send for what they do
 // not want is not one.
 func TestParameters(t *testing.T) {
-	const plain = `{"MaxTokens":7,"Temperature":null,"TopP":null,"Serial":false,"Stop":null,"Seed":null,"PresencePenalty":null,"FrequencyPenalty":null,"Effort":"","Answer":null,"Body":null}`
+	const plain = `{"MaxTokens":7,"Temperature":null,"TopP":null,"Serial":false,"Stop":null,"Seed":null,"PresencePenalty":null,"FrequencyPenalty":null,"Effort":"","Thinking":0,"Answer":null,"Body":null}`
 	for parameters, want := range map[string]string{
 		``: "",
 		`"max_tokens":100.0,"n":1.0,"temperature":0,"top_p":0.5,"parallel_tool_calls":false`: `"MaxTokens":100,"Temperature":0,"TopP":0.5,"Serial":true`,

@@ -199,7 +199,7 @@ func TestResponsesRefusals(t *testing.T) {
 		`{"model":"here/m","input":"x","max_tool_calls":-1}`:                                                `"param":"max_tool_calls"`,
 		`{"model":"here/m","input":"x","background":true}`:                                                  `"param":"background"`,
 		`{"model":"here/m","input":"x","conversation":"c"}`:                                                 `"param":"conversation"`,
-		`{"model":"here/m","input":"x","tools":[{"type":"mcp","server_url":"http://x/"}]}`:                  `tools[0].type: the servers of the bridge`,
+		`{"model":"here/m","input":"x","tools":[{"type":"mcp","server_url":"http://x/"}]}`:                  `tools[0].server_label: expected the name of a server of the bridge`,
 		`{"model":"here/m","input":"x","tools":[{"type":"local_shell"}]}`:                                   `tools[0].type: expected function, custom or namespace, got \"local_shell\"`,
 		`{"model":"here/m","input":"x","tools":[{"type":"namespace","name":"a","tools":[{"type":"mcp"}]}]}`: `tools[0].tools[0].type: expected`,
 		`{"model":"here/m","input":"x","tool_choice":{"type":"file_search"}}`:                               `tool_choice.type`,

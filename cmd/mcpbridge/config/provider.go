@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -34,6 +35,8 @@ type Provider struct {
 	MaxTokens   int
 	Temperature *float64
 	TopP        *float64
+	Effort      string // default: the loop's
+	Thinking    string // "on", "off" or a number of tokens; default: the loop's
 
 	Line  int
 	Fault error // why this provider cannot be used, such as a missing variable; the others can
@@ -43,7 +46,10 @@ type Provider struct {
 type Loop struct {
 	Provider string
 	Model    string
-	System   string // the system prompt
+	System   string   // the system prompt
+	Effort   string   // of all models
+	Thinking string   // of all models: "on", "off" or a number of tokens
+	Tools    []string // globs of the tools that a model is offered; nil means all
 
 	MaxTurns     int           // turns whose calls are run; default 20
 	MaxCalls     int           // calls of a run; default 200
@@ -135,6 +141,8 @@ func (p *Provider) keys(types []string) keySet {
 		"maxTokens":       {take: into(&p.MaxTokens, readCount)},
 		"temperature":     {take: into(&p.Temperature, readRatio)},
 		"topP":            {take: into(&p.TopP, readRatio)},
+		"effort":          {take: into(&p.Effort, oneOf(efforts()))},
+		"thinking":        {take: into(&p.Thinking, readThinking)},
 		"disabled":        {quiet: true},
 		"enabled":         {quiet: true},
 	}
@@ -145,6 +153,9 @@ func (l *Loop) keys() keySet {
 		"provider":     {take: into(&l.Provider, readText)},
 		"model":        {take: into(&l.Model, readText)},
 		"system":       {take: into(&l.System, readText)},
+		"effort":       {take: into(&l.Effort, oneOf(efforts()))},
+		"thinking":     {take: into(&l.Thinking, readThinking)},
+		"tools":        {take: into(&l.Tools, listOf(readGlob))},
 		"maxTurns":     {take: into(&l.MaxTurns, readCount)},
 		"maxCalls":     {take: into(&l.MaxCalls, readCount)},
 		"maxTokens":    {take: into(&l.MaxTokens, readCount)},
@@ -161,6 +172,24 @@ func (l *Loop) keys() keySet {
 		"approve":      {take: into(&l.Approve, readPolicy)},
 		"sampling":     {take: into(&l.Sampling, listOf(readServerName))},
 	}
+}
+
+// efforts are the words for how much a model thinks.
+func efforts() map[string]string {
+	return words("none", "minimal", "low", "medium", "high", "xhigh", "max")
+}
+
+// readThinking reads true, false or a number of tokens.
+func readThinking(d *decoder, n node) (string, bool) {
+	if on, ok := n.boolean(); ok {
+		return map[bool]string{true: "on", false: "off"}[on], true
+	}
+	if n.value.Kind() == '0' {
+		count, ok := readCount(d, n)
+		return strconv.Itoa(count), ok
+	}
+	d.expected(n, "true, false or a number of tokens")
+	return "", false
 }
 
 // readPolicy reads an object of globs and annotations. The first that matches a tool decides, so

@@ -276,7 +276,13 @@ func (m *Models) ByID(id string) (providers.Candidate, error) {
 // Settings returns the settings of a provider's entry.
 func (m *Models) Settings(name string) providers.Settings {
 	p, _ := m.entry(name)
-	return providers.Settings{MaxTokens: p.MaxTokens, Temperature: p.Temperature, TopP: p.TopP}
+	s := providers.Settings{MaxTokens: p.MaxTokens, Temperature: p.Temperature, TopP: p.TopP, Effort: p.Effort}
+	thinking := p.Thinking
+	if s.Effort == "" && thinking == "" {
+		s.Effort, thinking = m.cfg.Loop.Effort, m.cfg.Loop.Thinking
+	}
+	s.Thinking, _ = providers.ParseThinking(thinking) // the config checks it
+	return s
 }
 
 // entry returns the config's entry of a name. An unknown one has nothing but the name.
@@ -293,7 +299,7 @@ func (m *Models) Faults() map[string]error { return m.faults }
 
 // LoopOptions returns the options of the loop that a config describes.
 func LoopOptions(l config.Loop) providers.Options {
-	o := providers.Options{Serial: l.Serial, Toolless: l.WithoutTools, Limits: providers.Limits{
+	o := providers.Options{Serial: l.Serial, Tools: l.Tools, Toolless: l.WithoutTools, Limits: providers.Limits{
 		Rounds: l.MaxTurns, Calls: l.MaxCalls, Tokens: l.MaxTokens, Time: l.MaxTime, Repeats: l.MaxRepeats, Last: l.LastTurn,
 		Parallel: l.Parallel, Timeout: l.Timeout, Output: l.Output, Window: l.Window,
 	}}

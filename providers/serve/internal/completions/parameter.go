@@ -70,7 +70,10 @@ func (p *parameters) apply(s *providers.Settings) {
 	if p.TopP != nil {
 		s.TopP = p.TopP
 	}
-	s.Stop, s.Effort = p.stop, p.Effort
+	s.Stop = p.stop
+	if p.Effort != "" {
+		s.Effort, s.Thinking = p.Effort, providers.ThinkingDefault
+	}
 	if p.Seed != nil {
 		seed := int64(*p.Seed)
 		s.Seed = &seed

@@ -28,7 +28,8 @@ type Request struct {
 	Messages []providers.Message
 	Tools    *providers.ToolSet // the client's own
 	Choice   providers.Choice
-	Only     []string // the tools that may be called; nil means all
+	Only     []string              // the tools that may be called; nil means all
+	Select   []providers.Selection // the tools of the bridge that are offered; nil means all
 	Stream   bool
 	MaxCalls int // of the bridge's tools; 0 means the bridge's own limit
 

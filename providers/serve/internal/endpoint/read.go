@@ -92,6 +92,16 @@ func ReadTools(tools json.RawMessage, f toolformat.Format) (*providers.ToolSet, 
 	return providers.NewToolSet(reading.Tools), nil
 }
 
+// Literal returns globs that match only these names.
+func Literal(names []string) []string {
+	quote := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
+	globs := make([]string, len(names))
+	for i, name := range names {
+		globs[i] = quote.Replace(name)
+	}
+	return globs
+}
+
 // AddPart appends a part to a conversation: to its last message if that has the role, else as a new
 // message.
 func AddPart(messages []providers.Message, role providers.Role, part providers.Part) []providers.Message {

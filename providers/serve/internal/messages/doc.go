@@ -1,7 +1,8 @@
 // Package messages is Anthropic's Messages API ("Create a Message" in its API reference, version
 // 2023-06-01), and its counting of tokens.
 //
-// request.go reads requests: block.go the blocks of messages, parameter.go what tunes the answer. answer.go
+// request.go reads requests: block.go the blocks of messages, server.go the servers whose
+// tools it selects, parameter.go what tunes the answer. answer.go
 // writes responses, answer_stream.go their streams, and count.go counts tokens.
 package messages
 
@@ -23,7 +24,7 @@ func (API) Read(body []byte, _ func(string) json.RawMessage) (*endpoint.Request,
 		return nil, err
 	}
 	return &endpoint.Request{
-		Model: r.Model, System: r.system, Messages: r.messages, Tools: r.set, Choice: r.choice,
+		Model: r.Model, System: r.system, Messages: r.messages, Tools: r.set, Choice: r.choice, Select: r.selection,
 		Stream: r.Stream, Override: r.override, Format: toolformat.FormatAnthropic, CallPrefix: "toolu_", Answer: r.begin,
 	}, nil
 }

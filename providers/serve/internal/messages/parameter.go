@@ -72,15 +72,8 @@ func (r *request) override(s *providers.Settings, p providers.Provider) error {
 	if f := r.Output.Format; f != nil {
 		s.Answer = &providers.AnswerFormat{Schema: f.Schema, Name: "answer"}
 	}
-	s.Effort = r.Output.Effort
 	own := p.Format() == toolformat.FormatAnthropic
-	if !rawjson.IsNull(r.Thinking) {
-		if own {
-			endpoint.AddMember(s, "thinking", r.Thinking)
-		} else if s.Effort == "" {
-			s.Effort = effort(r.Thinking)
-		}
-	}
+	r.setThinking(s, own)
 	if !rawjson.IsNull(r.TopK) {
 		if !own {
 			return providers.Lacks(p.Name(), "top_k")
@@ -99,17 +92,22 @@ func (r *request) override(s *providers.Settings, p providers.Provider) error {
 	return nil
 }
 
-// effort returns the effort for a budget of thinking, for a provider that has no budgets; "" leaves it
-// to the provider.
-func effort(thinking json.RawMessage) string {
-	budget := rawjson.NumberAt(thinking, "budget_tokens")
-	switch {
-	case budget <= 0:
-		return ""
-	case budget <= 4_096:
-		return "low"
-	case budget <= 16_384:
-		return "medium"
+// setThinking sets thinking and its effort. A provider of another API is left to think as it sees fit where
+// the request is adaptive: most models do so anyway, and some APIs have no word for it.
+func (r *request) setThinking(s *providers.Settings, own bool) {
+	if r.Output.Effort != "" {
+		s.Effort, s.Thinking = r.Output.Effort, providers.ThinkingDefault
 	}
-	return "high"
+	if rawjson.IsNull(r.Thinking) {
+		return
+	}
+	s.Thinking = providers.ThinkingDefault
+	switch kind := rawjson.TextAt(r.Thinking, "type"); {
+	case own:
+		endpoint.AddMember(s, "thinking", r.Thinking)
+	case kind == "disabled":
+		s.Effort, s.Thinking = "", providers.ThinkingOff
+	case kind == "enabled":
+		s.Thinking = providers.Thinking(rawjson.NumberAt(r.Thinking, "budget_tokens"))
+	}
 }

@@ -27,13 +27,15 @@ type request struct {
 		Name   string `json:"name"`
 		Serial bool   `json:"disable_parallel_tool_use"`
 	} `json:"tool_choice"`
+	Servers []mcpServer `json:"mcp_servers"`
 	parameters
 
-	system   string
-	messages []providers.Message
-	set      *providers.ToolSet // of the client's own tools
-	choice   providers.Choice
-	rest     map[string]json.RawMessage // the members that are not known
+	system    string
+	messages  []providers.Message
+	set       *providers.ToolSet // of the client's own tools
+	choice    providers.Choice
+	selection []providers.Selection      // the tools of the bridge that are offered; nil means all
+	rest      map[string]json.RawMessage // the members that are not known
 }
 
 // message is a message of a request.
@@ -45,7 +47,7 @@ type message struct {
 // known are the members of a request that are read.
 var known = []string{
 	"model", "messages", "system", "max_tokens", "stream", "tools", "tool_choice",
-	"temperature", "top_p", "top_k", "stop_sequences", "thinking", "output_config", "output_format",
+	"temperature", "top_p", "top_k", "stop_sequences", "thinking", "output_config", "output_format", "mcp_servers",
 }
 
 // readRequest parses a body. The error names the path of what is invalid.
@@ -80,6 +82,9 @@ func readRequest(body []byte) (*request, error) {
 	}
 	if len(r.messages) == 0 {
 		return nil, fmt.Errorf("messages: expected a message with content")
+	}
+	if err = r.readServers(); err != nil {
+		return nil, err
 	}
 	if r.set, err = endpoint.ReadTools(r.Tools, toolformat.FormatAnthropic); err != nil {
 		return nil, err

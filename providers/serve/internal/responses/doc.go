@@ -1,7 +1,7 @@
 // Package responses is OpenAI's Responses API ("Create a model response" in its API reference).
 //
-// request.go reads requests: item.go the items of the input, tool.go the tools, parameter.go what tunes the
-// answer. answer.go makes the response, output.go its items, and stream.go the events of a stream.
+// request.go reads requests: item.go the items of the input, tool.go the tools, server.go the servers
+// whose tools it selects, parameter.go what tunes the answer. answer.go makes the response, output.go its items, and stream.go the events of a stream.
 package responses
 
 import (
@@ -22,7 +22,7 @@ func (API) Read(body []byte, kept func(string) json.RawMessage) (*endpoint.Reque
 		return nil, err
 	}
 	return &endpoint.Request{
-		Model: r.Model, System: r.system.String(), Messages: r.messages, Tools: r.set, Choice: r.choice, Only: r.only,
+		Model: r.Model, System: r.system.String(), Messages: r.messages, Tools: r.set, Choice: r.choice, Only: r.only, Select: r.selection,
 		Stream: r.Stream, Override: r.override, Format: toolformat.FormatOpenAIResponses, CallPrefix: "call_", Answer: r.begin,
 		Previous: r.Previous, Keep: r.keep(), MaxCalls: int(r.MaxCalls),
 	}, nil

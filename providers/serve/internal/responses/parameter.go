@@ -78,7 +78,9 @@ func (r *request) override(s *providers.Settings, p providers.Provider) error {
 		s.TopP = r.TopP
 	}
 	s.Serial = s.Serial || r.Parallel != nil && !*r.Parallel
-	s.Effort = r.Reasoning.Effort
+	if r.Reasoning.Effort != "" {
+		s.Effort, s.Thinking = r.Reasoning.Effort, providers.ThinkingDefault
+	}
 	r.setAnswer(s)
 	switch verbosity := r.Text.Verbosity; {
 	case own:

@@ -34,6 +34,7 @@ type request struct {
 	namespaces map[string][2]string // the namespaces of its functions, and their names there
 	choice     providers.Choice
 	only       []string                   // the tools that may be called; nil means all
+	selection  []providers.Selection      // the tools of the bridge that are offered; nil means all
 	rest       map[string]json.RawMessage // the members that are not known
 }
 

@@ -27,7 +27,7 @@ func (r *request) readTools() error {
 	var functions [][]byte
 	at := 0
 	for tool := range wire.Elements(r.Tools) {
-		more, err := r.readTool(tool)
+		more, err := r.readTool(at, tool)
 		if err != nil {
 			return fmt.Errorf("tools[%d].%w", at, err)
 		}
@@ -41,7 +41,7 @@ func (r *request) readTools() error {
 
 // readTool returns the functions for a tool: custom tools take a text and become functions with one argument, and
 // the names of those in a namespace begin with its name.
-func (r *request) readTool(tool []byte) ([][]byte, error) {
+func (r *request) readTool(at int, tool []byte) ([][]byte, error) {
 	kind, name := rawjson.TextAt(tool, "type"), rawjson.TextAt(tool, "name")
 	if name == "" && (kind == "custom" || kind == "namespace") {
 		return nil, fmt.Errorf("name: expected the name of a tool")
@@ -55,7 +55,7 @@ func (r *request) readTool(tool []byte) ([][]byte, error) {
 	case kind == "namespace":
 		return r.readNamespace(name, wire.Lookup(tool, "tools"))
 	case kind == "mcp":
-		return nil, fmt.Errorf("type: the servers of the bridge are in its config; no other is opened for a request")
+		return nil, r.addServer(at, tool)
 	case slices.Contains(hosted, kind):
 		return nil, nil
 	}
@@ -72,7 +72,7 @@ func (r *request) readNamespace(namespace string, tools json.RawMessage) (functi
 		}
 		full := inNamespace(namespace, name)
 		r.namespaces[full] = [2]string{namespace, name}
-		more, err := r.readTool(wire.SetMember(tool, "name", wire.AppendString(nil, full)))
+		more, err := r.readTool(at, wire.SetMember(tool, "name", wire.AppendString(nil, full)))
 		if err != nil {
 			return nil, fmt.Errorf("tools[%d].%w", at, err)
 		}

@@ -1,0 +1,131 @@
+package providers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// A Selection names tools of a Loop. One whose Match is empty, but not nil, has none.
+type Selection struct {
+	Member string   // of a Bridge that has the tools; "" means any
+	Match  []string // globs of tool names (see bridge.Match); with a Member also of the names that it has for them; nil means all
+	Except []string // globs of names that are left out
+	From   string   // where a request has the selection, for errors
+}
+
+// includes reports whether a selection has an item.
+func (s *Selection) includes(it *bridge.Item) bool {
+	if s.Member != "" && it.Member != s.Member {
+		return false
+	}
+	named := func(globs []string) bool {
+		return matches(globs, it.Key) || s.Member != "" && it.Own != "" && matches(globs, it.Own)
+	}
+	return (s.Match == nil || named(s.Match)) && !named(s.Except)
+}
+
+func matches(globs []string, name string) bool {
+	return slices.ContainsFunc(globs, func(glob string) bool {
+		ok, _ := bridge.Match(glob, name)
+		return ok
+	})
+}
+
+// validateSelection returns the error of a task whose selection has a pattern that is not one.
+func validateSelection(task *Task) error {
+	for _, glob := range task.Options.Tools {
+		if !isGlob(glob) {
+			return fmt.Errorf("tools: %q: expected a glob of tool names", glob)
+		}
+	}
+	for _, s := range task.Select {
+		for _, glob := range slices.Concat(s.Match, s.Except) {
+			if !isGlob(glob) {
+				return toolformat.Errorf(toolformat.Invalid, "%s: %q: expected a glob of tool names", s.From, glob)
+			}
+		}
+	}
+	return nil
+}
+
+// maxSelected bounds the selections whose tools are kept.
+const maxSelected = 64
+
+// selected returns the tools of a list that a task selects, of those to offer to a model.
+func (l *toolList) selected(task *Task, model string) *ToolSet {
+	all := l.accepted(model)
+	if task.Options.Tools == nil && task.Select == nil || l.list == nil {
+		return all
+	}
+	key := fmt.Sprintf("%s\x00%#v\x00%#v", model, task.Options.Tools, task.Select)
+	l.mu.Lock()
+	kept := l.picked[key]
+	l.mu.Unlock()
+	if kept != nil {
+		return kept
+	}
+	names := []string{}
+	for i := range l.list.Items {
+		it := &l.list.Items[i]
+		if task.Options.Tools != nil && !matches(task.Options.Tools, it.Key) {
+			continue
+		}
+		if task.Select == nil || slices.ContainsFunc(task.Select, func(s Selection) bool { return s.includes(it) }) {
+			names = append(names, it.Key)
+		}
+	}
+	set := all.only(names)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.picked) >= maxSelected {
+		clear(l.picked)
+	}
+	l.picked[key] = set
+	return set
+}
+
+// checkSelection returns the error of a request that selects nothing, and notes a pattern of the options
+// that matches no tool: its server may be away.
+func (r *runner) checkSelection() error {
+	if r.listed.list == nil {
+		return nil
+	}
+	items := r.listed.list.Items
+	for _, glob := range r.task.Options.Tools {
+		if !slices.ContainsFunc(items, func(it bridge.Item) bool { return matches([]string{glob}, it.Key) }) {
+			r.note("no tool matches %s", glob)
+		}
+	}
+	for _, s := range r.task.Select {
+		if s.Match != nil && len(s.Match) == 0 || slices.ContainsFunc(items, func(it bridge.Item) bool { return s.includes(&it) }) {
+			continue
+		}
+		if s.Member == "" {
+			return toolformat.Errorf(toolformat.Invalid, "%s: no tool matches %s", s.From, strings.Join(s.Match, ", "))
+		}
+		return toolformat.Errorf(toolformat.Invalid, "%s: no tools of a server %.100q are available%s", s.From, s.Member, otherMembers(items, s.Member))
+	}
+	return nil
+}
+
+// otherMembers says which members there are, unless it is the wanted one that has no such tool.
+func otherMembers(items []bridge.Item, wanted string) string {
+	var names []string
+	for i := range items {
+		if items[i].Member == wanted {
+			return " under these names"
+		}
+		if items[i].Member != "" && !slices.Contains(names, items[i].Member) {
+			names = append(names, items[i].Member)
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	slices.Sort(names)
+	return ": the servers are " + strings.Join(names[:min(len(names), maxNamed)], ", ")
+}
