@@ -33,6 +33,8 @@
 //   - conversation.go is the API for programs, over the loop, and chooses the model;
 //     conversation_tools.go has its tools, transcript.go saves it. repair.go keeps its messages
 //     valid.
+//   - thinking.go is what providers have in common about thinking, answer.go the formats of answers,
+//     cost.go prices and budgets, loop_answer.go, loop_select.go and fallback.go what a run makes of them.
 //   - event.go tells a program what happens.
 //
 // # Concurrency

@@ -24,7 +24,7 @@ const (
 	EventToolStart      EventType = "tool_start"      // Call
 	EventToolProgress   EventType = "tool_progress"   // Call, Progress, Total, Text
 	EventToolResult     EventType = "tool_result"     // Call, Result, Took
-	EventUsage          EventType = "usage"           // Usage of the turn
+	EventUsage          EventType = "usage"           // Usage of the turn, Window
 	EventRetry          EventType = "retry"           // After; Text, the reason
 	EventNote           EventType = "note"            // Text, a notice for people
 	EventDone           EventType = "done"            // Text, Stop, Turns, Usage of the run
@@ -43,6 +43,7 @@ type Event struct {
 	Result   *Result
 	Took     time.Duration
 	Usage    Usage
+	Window   int           // tokens of the model's context window, with a turn's usage; 0 means unknown
 	After    time.Duration // until the retry
 	Stop     Stop
 	Turns    int
@@ -74,6 +75,8 @@ type eventJSON struct {
 	Input     *int            `json:"input,omitempty"`
 	Output    *int            `json:"output,omitempty"`
 	Cached    *int            `json:"cached,omitempty"`
+	Cost      float64         `json:"cost,omitempty"`
+	Window    int             `json:"window,omitempty"`
 	AfterMS   *int64          `json:"after_ms,omitempty"`
 	Reason    string          `json:"reason,omitempty"`
 	Stop      Stop            `json:"stop,omitempty"`
@@ -111,6 +114,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		v.ID, v.Name, v.Text, v.IsError, v.MS = e.Result.ID, e.Result.Name, &text, &failed, ms(e.Took)
 	case EventUsage:
 		v.Input, v.Output, v.Cached = &e.Usage.Input, &e.Usage.Output, &e.Usage.Cached
+		v.Cost, v.Window = e.Usage.Cost, e.Window
 	case EventRetry:
 		v.AfterMS, v.Reason = ms(e.After), e.Text
 	case EventDone:

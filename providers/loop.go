@@ -90,6 +90,7 @@ type runner struct {
 
 	answer  *answering // nil without Settings.Answer
 	repeats repeats
+	fallen  int  // the fallbacks that were used
 	final   Stop // the limit that was reached, when the model may still give its answer
 }
 
@@ -124,7 +125,7 @@ func (l *Loop) start(ctx context.Context, task *Task, run *Run, first func(*runn
 // validate checks the task.
 func (r *runner) validate() error {
 	switch {
-	case r.provider == nil:
+	case r.provider == nil, !validFallbacks(r.task.Options.Fallbacks):
 		return errors.New("the task has no provider")
 	case len(r.run.Messages) == 0:
 		return errors.New("no messages: the conversation must start with a user message")
@@ -188,6 +189,7 @@ func (r *runner) turns() error {
 	for {
 		turn, err := r.turn()
 		if turn != nil {
+			r.charge(turn)
 			r.run.Turns++
 			r.run.Usage = r.run.Usage.Add(turn.Usage)
 		}
@@ -199,7 +201,7 @@ func (r *runner) turns() error {
 			r.addMessage(textOnly(&turn.Message))
 		}
 		if turn != nil {
-			r.emit(Event{Type: EventUsage, Usage: turn.Usage})
+			r.emit(r.usageOf(turn))
 		}
 		if err != nil || stop != "" {
 			r.run.Stop = stop

@@ -74,6 +74,8 @@ func (r *runner) overLimit() (limit Stop, why string) {
 		return StopRounds, fmt.Sprintf("the limit of %d rounds of calls is reached", r.limits.Rounds)
 	case r.limits.Tokens > 0 && spent >= r.limits.Tokens:
 		return StopTokens, fmt.Sprintf("the budget of %d tokens is spent (%d)", r.limits.Tokens, spent)
+	case r.limits.Cost > 0 && r.run.Usage.Cost >= r.limits.Cost:
+		return StopTokens, fmt.Sprintf("the budget of $%.2f is spent ($%.2f)", r.limits.Cost, r.run.Usage.Cost)
 	}
 	return "", ""
 }

@@ -18,7 +18,7 @@ const (
 	StopRounds   Stop = "max_rounds"   // Limits.Rounds
 	StopMaxCalls Stop = "max_calls"    // Limits.Calls
 	StopTime     Stop = "max_time"     // Limits.Time
-	StopTokens   Stop = "token_budget" // Limits.Tokens
+	StopTokens   Stop = "token_budget" // Limits.Tokens or Limits.Cost
 	StopRepeats  Stop = "repeating"    // Limits.Repeats
 	StopDeferred Stop = "deferred"     // calls wait for a decision
 	StopCanceled Stop = "cancelled"    // the context ended

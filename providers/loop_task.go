@@ -75,6 +75,16 @@ type Options struct {
 	// its conversations itself.
 	Shorten bool
 
+	// Fallbacks are the models that go on, each where the one before it cannot be reached, refuses access
+	// or has failed before any output. A note is emitted.
+	Fallbacks []Fallback
+
+	// Info returns what is known of a model of a provider (Provider.Name); nil if nothing is. The
+	// usage of turns then has what they cost. It may be nil.
+	Info func(provider, model string) *ModelInfo
+
+	Budget *Budget // what may be spent in a day; nil means no limit
+
 	Log *slog.Logger // gets the causes of internal errors; nil discards them
 }
 
@@ -84,6 +94,7 @@ type Limits struct {
 	Rounds int           // turns whose calls are run; default 20
 	Calls  int           // calls, failed ones included; default 200
 	Time   time.Duration // of the run, except while people decide; default 1 h
+	Cost   float64       // of all turns, in US dollars, checked before calls run; default no limit
 	Tokens int           // input and output of all turns, checked before calls run; default no limit
 
 	// Last gives the model one more turn, without calls, when Rounds, Calls, Tokens or

@@ -27,6 +27,9 @@ func (r *runner) turn() (*Turn, error) {
 	if err := r.checkChoice(); err != nil {
 		return nil, err
 	}
+	if err := r.checkBudget(); err != nil {
+		return nil, err
+	}
 	r.emit(Event{Type: EventTurnStart})
 	for {
 		r.fit()
@@ -51,8 +54,14 @@ func (r *runner) turn() (*Turn, error) {
 		case brokeOff(turn, err):
 			err = r.restart(err)
 		}
-		if err != nil {
+		switch {
+		case err == nil:
+		case begun, r.ctx.Err() != nil, !r.fallBack(err):
 			return turn, err
+		default:
+			if err := cmp.Or(r.refresh(), r.checkBudget()); err != nil {
+				return nil, err
+			}
 		}
 	}
 }

@@ -72,7 +72,7 @@ func TestStop(t *testing.T) {
 			t.Errorf("calls are run after %q", s)
 		}
 	}
-	if got := (Usage{1, 2, 3, 4}).Add(Usage{10, 20, 30, 40}); got != (Usage{11, 22, 33, 44}) {
+	if got := (Usage{1, 2, 3, 4, 5, 0.5}).Add(Usage{10, 20, 30, 40, 50, 0.25}); got != (Usage{11, 22, 33, 44, 55, 0.75}) {
 		t.Errorf("%+v", got)
 	}
 }

@@ -104,9 +104,12 @@ type Usage struct {
 	Output    int `json:"output"`              // tokens written, reasoning included
 	Cached    int `json:"cached"`              // the part of Input read from a cache
 	Reasoning int `json:"reasoning,omitempty"` // the part of Output that is thinking
+
+	CacheWrite int     `json:"cache_write,omitempty"` // the part of Input written to a cache
+	Cost       float64 `json:"cost,omitempty"`        // in US dollars; 0 means unknown
 }
 
 // Add returns the sum of two usages.
 func (u Usage) Add(v Usage) Usage {
-	return Usage{u.Input + v.Input, u.Output + v.Output, u.Cached + v.Cached, u.Reasoning + v.Reasoning}
+	return Usage{u.Input + v.Input, u.Output + v.Output, u.Cached + v.Cached, u.Reasoning + v.Reasoning, u.CacheWrite + v.CacheWrite, u.Cost + v.Cost}
 }

@@ -38,6 +38,8 @@ type modelFlags struct {
 	tools    []string
 
 	effort, thinking string
+
+	list bool // --list-models
 }
 
 func newModelFlags(f *sourceFlags) *modelFlags {
@@ -49,6 +51,7 @@ func newModelFlags(f *sourceFlags) *modelFlags {
 	f.StringArrayVar(&m.choice.Scripts, "script", nil, "play the recorded exchanges of this `FILE` (provider replay); may be repeated")
 	f.StringVarP(&m.system, "system", "s", "", "the system prompt, a `TEXT`")
 	f.IntVar(&m.maxTurns, "max-turns", 0, "stop after `N` turns that call tools (default 20)")
+	f.BoolVar(&m.list, "list-models", false, "print the models of the config and of its providers' APIs, and end")
 	f.StringSliceVar(&m.tools, "tools", nil, "offer only the tools that match this `PATTERN`, such as 'github__*'; may be repeated")
 	f.StringVar(&m.effort, "effort", "", "how much the model thinks, a `LEVEL`: none, minimal, low, medium, high, xhigh or max")
 	f.StringVar(&m.thinking, "thinking", "", "whether the model thinks, a `MODE`: on, off or the most tokens of it")
@@ -97,14 +100,14 @@ func (m *modelFlags) settings(models *stack.Models, provider string) providers.S
 }
 
 // options returns the options of the loop: those of the config, with the flags' overrides.
-func (m *modelFlags) options(cfg *config.Config) providers.Options {
+func (m *modelFlags) options(cfg *config.Config, models *stack.Models) providers.Options {
 	l := cfg.Loop
 	l.MaxTurns = cmp.Or(m.maxTurns, l.MaxTurns)
 	l.Prompted = l.Prompted || m.prompted
 	if m.tools != nil {
 		l.Tools = m.tools
 	}
-	o := stack.LoopOptions(l)
+	o := models.Options(l)
 	o.Shorten = true
 	return o
 }
@@ -118,7 +121,10 @@ func runAsk(ctx context.Context, args []string, std streams) error {
 	var parts []providers.Part
 	var format *providers.AnswerFormat
 	f.sourceFlags.check = func(words []string) (err error) {
-		if err = f.checkModel(); err == nil {
+		if err = f.checkModel(); err != nil || f.list {
+			return err
+		}
+		if err == nil {
 			format, err = answerFormat(*schema)
 		}
 		if err == nil {
@@ -131,6 +137,9 @@ func runAsk(ctx context.Context, args []string, std streams) error {
 		return err
 	}
 	models := stack.NewModels(cfg)
+	if f.list {
+		return listModels(ctx, models, std)
+	}
 	chosen, err := models.Choose(f.choice, true)
 	if err != nil {
 		return usagef("%v", err)
@@ -148,8 +157,9 @@ func runAsk(ctx context.Context, args []string, std streams) error {
 	if !*asJSON && format == nil {
 		printer.screen = newAskScreen(std, cfg.Log.Level != "")
 	}
-	options := f.options(cfg)
+	options := f.options(cfg, models)
 	options.Log = p.log
+	options.Fallbacks = f.fallbacks(models, chosen, p.warn)
 	settings := f.settings(models, chosen.Name)
 	settings.Answer = format
 	conversation := providers.NewConversation(chosen).Agent(cmp.Or(f.system, cfg.Loop.System)).
@@ -184,6 +194,38 @@ func answerFormat(name string) (*providers.AnswerFormat, error) {
 		return nil, usagef("ask: --schema %s: %v", name, err)
 	}
 	return &providers.AnswerFormat{Schema: bytes.TrimSpace(schema), Checked: true}, nil
+}
+
+// fallbacks returns the models that go on where one fails, with the flags' settings. warn is told of those that
+// are not available.
+func (m *modelFlags) fallbacks(models *stack.Models, c providers.Candidate, warn func(string)) []providers.Fallback {
+	all, faults := models.Fallbacks(c)
+	if faults != nil {
+		warn(faults.Error())
+	}
+	for i := range all {
+		_ = m.tune(&all[i].Settings) // checkModel has found the faults
+	}
+	return all
+}
+
+// listModels prints the models of a config and of its providers' APIs.
+func listModels(ctx context.Context, models *stack.Models, std streams) error {
+	ctx, cancel := context.WithTimeout(ctx, modelsTime)
+	defer cancel()
+	ids, err := models.List(ctx)
+	for _, id := range ids {
+		fmt.Fprintln(std.out, terminal.Inline(id))
+	}
+	switch {
+	case err != nil && len(ids) == 0:
+		return &exitError{exitAway, terminal.Clean(err.Error())}
+	case err != nil:
+		fmt.Fprintln(std.err, "mcpbridge: "+terminal.Clean(err.Error()))
+	case len(ids) == 0:
+		return usagef("no models: set an API key such as ANTHROPIC_API_KEY, or add \"providers\" to the config")
+	}
+	return nil
 }
 
 // promptParts returns the parts of a prompt: its words with standard input, and files.
@@ -381,7 +423,7 @@ var stopWords = map[providers.Stop]string{
 	providers.StopRounds:   "turn limit reached (--max-turns)",
 	providers.StopMaxCalls: "call limit reached",
 	providers.StopTime:     "time limit reached",
-	providers.StopTokens:   "token budget spent",
+	providers.StopTokens:   "budget spent",
 	providers.StopRepeats:  "the model repeated the same call",
 }
 

@@ -50,6 +50,9 @@ func runChat(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
+	if f.list {
+		return listModels(ctx, stack.NewModels(cfg), std)
+	}
 	c := &chat{flags: f}
 	if err := keep.open(ctx); err != nil {
 		return err
@@ -176,9 +179,10 @@ func (c *chat) resume(model providers.Candidate, t *providers.Transcript) {
 	if c.conversation != nil {
 		c.conversation.Close()
 	}
-	options := c.flags.options(c.cfg)
+	options := c.flags.options(c.cfg, c.Models())
 	options.Policy = chatPolicy(options.Policy)
 	options.Log = c.log
+	options.Fallbacks = c.flags.fallbacks(c.Models(), model, c.warn)
 	next := providers.NewConversation(model).Settings(c.flags.settings(c.Models(), model.Name)).Options(options).
 		Tools(c.program).Caller(c.model()).Listen(c.console.event)
 	if asks := c.console.asker(); asks != nil {

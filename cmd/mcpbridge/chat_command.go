@@ -95,7 +95,7 @@ func (c *chat) listTools(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	globs := c.flags.options(c.cfg).Tools
+	globs := c.flags.options(c.cfg, c.Models()).Tools
 	var items []bridge.Item
 	for _, it := range list.Items {
 		if offers(globs, it.Key) && strings.Contains(strings.ToLower(it.Key+"\n"+it.Tool().Description), strings.ToLower(text)) {

@@ -29,6 +29,7 @@ type callScreen struct {
 	edited   map[string]terminal.Title // calls that run with edited arguments, by ID
 	asked    map[string]bool           // calls that needed approval, by ID
 	verdicts map[string]string         // "denied" by the IDs of denied calls
+	last     providers.Event           // the usage of the last turn
 }
 
 func newCallScreen(s *terminal.Screen) *callScreen {
@@ -79,8 +80,10 @@ func (s *callScreen) event(e providers.Event) {
 		case providers.EventNote:
 			s.remark(p, terminal.Inline(e.Text))
 		case providers.EventDone:
-			s.remark(p, costs(&e))
-		case providers.EventThinkingEnd, providers.EventError, providers.EventUsage: // the last two are shown at the end of the answer
+			s.remark(p, costs(&e, &s.last))
+		case providers.EventUsage:
+			s.last = e
+		case providers.EventThinkingEnd, providers.EventError: // the latter is shown at the end of the answer
 		}
 	})
 }
@@ -178,12 +181,33 @@ func (s *callScreen) result(p *terminal.Printer, e *providers.Event) {
 	}
 }
 
-func costs(e *providers.Event) string {
-	turns := number(e.Turns, "turn")
-	if e.Usage.Input+e.Usage.Output == 0 {
+// costs returns the note on what a run cost, and how much of the model's context window its last turn fills.
+func costs(e, last *providers.Event) string {
+	turns, u := number(e.Turns, "turn"), &e.Usage
+	if u.Input+u.Output == 0 {
 		return turns
 	}
-	return fmt.Sprintf("%s, %d tokens read, %d written", turns, e.Usage.Input, e.Usage.Output)
+	text := fmt.Sprintf("%s, %d tokens read", turns, u.Input)
+	if u.Cached > 0 {
+		text += fmt.Sprintf(" (%d cached)", u.Cached)
+	}
+	text += fmt.Sprintf(", %d written", u.Output)
+	if u.Cost > 0 {
+		text += ", " + dollars(u.Cost)
+	}
+	if last.Window > 0 {
+		text += fmt.Sprintf(", window %.0f%% full", 100*float64(last.Usage.Input+last.Usage.Output)/float64(last.Window))
+	}
+	return text
+}
+
+// dollars returns an amount with at least two digits that say something.
+func dollars(f float64) string {
+	digits := 2
+	for limit := 0.1; f < limit && digits < 6; limit /= 10 {
+		digits++
+	}
+	return fmt.Sprintf("$%.*f", digits, f)
 }
 
 // question shows a call that needs approval.

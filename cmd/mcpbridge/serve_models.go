@@ -22,7 +22,7 @@ func (l *live) serveModels() error {
 	for name, err := range models.Faults() {
 		l.log.Warn("a provider is not available", "provider", name, "reason", err)
 	}
-	loop := stack.LoopOptions(cfg.Loop)
+	loop := models.Options(cfg.Loop)
 	loop.Log = l.log
 	if err := loop.Policy.Validate(); err != nil {
 		return err
@@ -35,6 +35,13 @@ func (l *live) serveModels() error {
 		Toolbox: providers.NewToolbox(l),
 		Models:  models.Listed,
 		Model:   model,
+		Fallbacks: func(c providers.Candidate) []providers.Fallback {
+			all, err := models.Fallbacks(c)
+			if err != nil {
+				l.log.Warn("a fallback is not available", "reason", err)
+			}
+			return all
+		},
 		Caller:  mcpserver.CallerOf,
 		System:  cfg.Loop.System,
 		Loop:    loop,

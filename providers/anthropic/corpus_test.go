@@ -38,9 +38,11 @@ func TestCorpus(t *testing.T) {
 				break
 			}
 			next := conversation[i+1].Req
+			_, before, _ := providertest.Sent(t, provider, req)
 			req.Messages = append(req.Messages, turn.Message)
 			req.Messages = append(req.Messages, readMessages(t, afterAssistant(next))...)
 			_, got, _ := providertest.Sent(t, provider, req)
+			providertest.CheckPrefix(t, e.String()+" next", "messages", before, got)
 			diff.Check(t, e.String()+" next", got, next)
 			for b := range wire.Elements(wire.Lookup(turn.Message.Raw.Items, "content")) {
 				if !bytes.Contains(got, b) {

@@ -255,10 +255,11 @@ func stop(reason string) providers.Stop {
 // usage returns the usage. input_tokens is without the tokens written to or read from a cache.
 func usage(raw []byte) providers.Usage {
 	cached := rawjson.NumberAt(raw, "cache_read_input_tokens")
+	written := rawjson.NumberAt(raw, "cache_creation_input_tokens")
 	return providers.Usage{
-		Input:     rawjson.NumberAt(raw, "input_tokens") + rawjson.NumberAt(raw, "cache_creation_input_tokens") + cached,
-		Output:    rawjson.NumberAt(raw, "output_tokens"),
-		Cached:    cached,
+		Input:  rawjson.NumberAt(raw, "input_tokens") + written + cached,
+		Output: rawjson.NumberAt(raw, "output_tokens"),
+		Cached: cached, CacheWrite: written,
 		Reasoning: rawjson.NumberAt(raw, "output_tokens_details", "thinking_tokens"),
 	}
 }

@@ -214,7 +214,7 @@ func TestDecodeWhole(t *testing.T) {
 func TestUsage(t *testing.T) {
 	turn, _, err := providertest.Ask(t, provider, testRequest(), providertest.NewAnswer("text/event-stream", stream(start,
 		`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":20,"cache_read_input_tokens":null,"output_tokens":50,"output_tokens_details":{"thinking_tokens":30}},"context_management":{"applied_edits":[]}}`, finish)))
-	want := providers.Usage{Input: 27, Output: 50, Cached: 4, Reasoning: 30}
+	want := providers.Usage{Input: 27, Output: 50, Cached: 4, Reasoning: 30, CacheWrite: 3}
 	if err != nil || turn.Usage != want {
 		t.Errorf("%+v, want %+v (%v)", turn.Usage, want, err)
 	}

@@ -35,8 +35,10 @@ func TestCorpus(t *testing.T) {
 				break
 			}
 			next := conversation[i+1].Req
+			_, before, _ := providertest.Sent(t, provider, req)
 			req.Messages = append(req.Messages, turn.Message, readResults(t, next, turn.Message.Calls()))
 			_, got, _ := providertest.Sent(t, provider, req)
+			providertest.CheckPrefix(t, e.String()+" next", "contents", before, got)
 			diff.Check(t, e.String()+" next", withoutThoughts(got), result.ReplaceAll(next, []byte(`"response":{"output"`)))
 			for p := range wire.Elements(wire.Lookup(turn.Message.Raw.Items, "content", "parts")) {
 				if !bytes.Contains(got, p) {

@@ -96,6 +96,12 @@ var versions = []string{
 		body TEXT NOT NULL,       -- JSON
 		PRIMARY KEY (conversation, place)
 	) STRICT, WITHOUT ROWID;`,
+	`CREATE TABLE spent (
+		day TEXT NOT NULL,
+		caller TEXT NOT NULL,
+		cost REAL NOT NULL,       -- US dollars
+		PRIMARY KEY (day, caller)
+	) STRICT, WITHOUT ROWID;`,
 }
 
 // migrate updates the file to the latest version of the schema.

@@ -201,7 +201,7 @@ func TestForeignFile(t *testing.T) {
 	if _, err := s.db.ExecContext(t.Context(), "PRAGMA user_version = 99"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(t.Context(), path); err == nil || !strings.HasSuffix(err.Error(), "its version is 99, and this program knows up to 1: use a newer mcpbridge, or another file") {
+	if _, err := Open(t.Context(), path); err == nil || !strings.HasSuffix(err.Error(), "its version is 99, and this program knows up to 2: use a newer mcpbridge, or another file") {
 		t.Errorf("%v", err)
 	}
 	var n int

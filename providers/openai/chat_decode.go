@@ -211,10 +211,11 @@ func (d *chatDecoder) stop(calls, refused bool) providers.Stop {
 // and some of those (Vercel's gateway) outside of total_tokens too.
 func chatUsage(usage []byte) providers.Usage {
 	u := providers.Usage{
-		Input:     rawjson.NumberAt(usage, "prompt_tokens"),
-		Output:    rawjson.NumberAt(usage, "completion_tokens"),
-		Cached:    cmp.Or(rawjson.NumberAt(usage, "prompt_tokens_details", "cached_tokens"), rawjson.NumberAt(usage, "prompt_cache_hit_tokens")), // the latter is of DeepSeek
-		Reasoning: rawjson.NumberAt(usage, "completion_tokens_details", "reasoning_tokens"),
+		Input:      rawjson.NumberAt(usage, "prompt_tokens"),
+		Output:     rawjson.NumberAt(usage, "completion_tokens"),
+		Cached:     cmp.Or(rawjson.NumberAt(usage, "prompt_tokens_details", "cached_tokens"), rawjson.NumberAt(usage, "prompt_cache_hit_tokens")), // the latter is of DeepSeek
+		CacheWrite: rawjson.NumberAt(usage, "prompt_tokens_details", "cache_write_tokens"),
+		Reasoning:  rawjson.NumberAt(usage, "completion_tokens_details", "reasoning_tokens"),
 	}
 	u.Output = max(u.Output, rawjson.NumberAt(usage, "total_tokens")-u.Input)
 	if u.Reasoning > u.Output {

@@ -68,6 +68,7 @@ func replay(t *testing.T, c corpusOf) {
 	for _, conversation := range providertest.Corpus(t, c.format) {
 		var req *providers.Request
 		var before []string
+		var sent []byte
 		for i := range conversation {
 			e := &conversation[i]
 			facts := c.factsOf(e.Req)
@@ -84,6 +85,10 @@ func replay(t *testing.T, c corpusOf) {
 			readTools(t, req, e)
 			_, body, _ := providertest.Sent(t, over(c.provider), req)
 			compareFacts(t, e, c.factsOf(body), facts)
+			if i > 0 && follows && bytes.Equal(wire.Lookup(conversation[i-1].Req, "tools"), wire.Lookup(e.Req, "tools")) {
+				providertest.CheckPrefix(t, e.String(), c.member, sent, body)
+			}
+			sent = body
 			if i > 0 && follows && !conversation[i-1].SSE && !c.keep(conversation[i-1].Resp, body) {
 				t.Errorf("%s: what came is not in our request as it came: %s", e, body)
 			}

@@ -251,9 +251,9 @@ func (d *responsesDecoder) stop(calls, refused bool) providers.Stop {
 
 func responsesUsage(usage []byte) providers.Usage {
 	return providers.Usage{
-		Input:     rawjson.NumberAt(usage, "input_tokens"),
-		Output:    rawjson.NumberAt(usage, "output_tokens"),
-		Cached:    rawjson.NumberAt(usage, "input_tokens_details", "cached_tokens"),
+		Input:  rawjson.NumberAt(usage, "input_tokens"),
+		Output: rawjson.NumberAt(usage, "output_tokens"),
+		Cached: rawjson.NumberAt(usage, "input_tokens_details", "cached_tokens"), CacheWrite: rawjson.NumberAt(usage, "input_tokens_details", "cache_write_tokens"),
 		Reasoning: rawjson.NumberAt(usage, "output_tokens_details", "reasoning_tokens"),
 	}
 }

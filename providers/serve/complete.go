@@ -114,8 +114,12 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, api endpoint.API)
 		return nil, endpoint.Invalid(err)
 	}
 	t.view = view
+	loop := s.opts.Loop
+	if loop.Fallbacks, err = s.fallbacks(t); err != nil {
+		return nil, endpoint.Invalid(err)
+	}
 	t.Task = providers.Task{
-		Provider: t.chosen.Provider, NoTools: t.chosen.NoTools, Options: s.opts.Loop, Only: t.req.Only, Select: selection,
+		Provider: t.chosen.Provider, NoTools: t.chosen.NoTools, Options: loop, Only: t.req.Only, Select: selection,
 		Request: providers.Request{
 			Model: t.chosen.Model, System: cmp.Or(t.req.System, s.opts.System), Messages: messages,
 			Tools: t.req.Tools, Choice: t.req.Choice, Settings: settings,
@@ -130,6 +134,33 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, api endpoint.API)
 // unknownModel returns the error of a request for a model that there is not.
 func unknownModel(err error) *endpoint.Error {
 	return &endpoint.Error{Status: http.StatusNotFound, Code: "model_not_found", Message: err.Error()}
+}
+
+// maxFallbacks bounds the fallbacks of a request.
+const maxFallbacks = 10
+
+// fallbacks returns the models that go on where that of a request fails: those that the request names, or
+// those of the options.
+func (s *Server) fallbacks(t *task) (all []providers.Fallback, err error) {
+	switch {
+	case len(t.req.Fallbacks) > maxFallbacks:
+		return nil, fmt.Errorf("models: expected at most %d", maxFallbacks)
+	case t.req.Fallbacks == nil && s.opts.Fallbacks != nil:
+		all = s.opts.Fallbacks(t.chosen)
+	}
+	for i, id := range t.req.Fallbacks {
+		c, settings, err := s.opts.Model(id)
+		if err != nil {
+			return nil, fmt.Errorf("models[%d]: %w", i, err)
+		}
+		all = append(all, providers.Fallback{Candidate: c, Settings: settings})
+	}
+	for i := range all {
+		if err := t.req.Override(&all[i].Settings, all[i].Provider); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // ToolsHeader is the header of a request with globs of the bridge's tools that its model is offered, separated by
@@ -186,6 +217,9 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, v *visit, api endp
 		}
 		return item
 	})
+	if err == nil {
+		req.Fallbacks, err = endpoint.ReadFallbacks(body)
+	}
 	switch {
 	case crowded && size <= s.opts.MaxBody:
 		return nil, busy(errCrowded)

@@ -105,3 +105,19 @@ func TestImages(t *testing.T) {
 		{"role":"tool","tool_call_id":"1","content":[{"type":"image_url","image_url":{"url":"https://e.example/x.png"}}]}]}`)
 	f.has(body, `"messages[2]: content[0]: an image in the message of a tool must be a data: URL"`)
 }
+
+// A request may name models that go on where the first one fails, as it does for other gateways.
+func TestFallbackModels(t *testing.T) {
+	const ask = `{"model":"here/m","messages":[{"role":"user","content":"hi"}],"models":`
+	f := newFront(t)
+	f.err = &providers.APIError{Status: http.StatusServiceUnavailable, Message: "away"}
+	if status, body := f.post("", ask+`["here/m","here/m","here/m"]}`); status != http.StatusServiceUnavailable || len(f.requests) != 3 {
+		t.Errorf("%d %s after %d requests", status, body, len(f.requests))
+	}
+	if status, body := f.post("", ask+`["here/m","there/m"]}`); status != http.StatusBadRequest || !strings.Contains(body, "models[0]: model there/m is unknown") {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, body := f.post("", ask+`"m"}`); status != http.StatusBadRequest || !strings.Contains(body, "models: unexpected type") {
+		t.Errorf("%d %s", status, body)
+	}
+}

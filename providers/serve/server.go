@@ -27,6 +27,10 @@ type Options struct {
 	// sent to the client.
 	Model func(id string) (providers.Candidate, providers.Settings, error)
 
+	// Fallbacks returns the models that go on where the one that a request names fails, unless the
+	// request names them itself. It may be nil.
+	Fallbacks func(providers.Candidate) []providers.Fallback
+
 	// Caller returns the authenticated sender of a request.
 	Caller func(*http.Request) bridge.Caller
 

@@ -35,6 +35,7 @@ type Config struct {
 	Profiles       []Profile               // of several that fit a caller the first is its own
 	Providers      []Provider
 	Loop           Loop
+	Prices         []Price           // of models, in file order
 	Listen         string            // host:port; default 127.0.0.1:7332
 	Tokens         map[string]string // bearer tokens by the names of their owners, no two alike; default: no authentication
 	AutoToken      bool              // "tokens" is "auto": serve makes a token, for the operator
@@ -306,6 +307,7 @@ func (c *Config) keys() keySet {
 
 		"providers": {take: into(&c.Providers, readProviders)},
 		"loop":      {take: inside(c.Loop.keys)},
+		"prices":    {take: into(&c.Prices, readPrices)},
 
 		"$schema":        {quiet: true},
 		"inputs":         {note: noInputs},

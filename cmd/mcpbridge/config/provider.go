@@ -46,6 +46,7 @@ type Provider struct {
 type Loop struct {
 	Provider string
 	Model    string
+	Models   []string // PROVIDER/MODEL; each goes on where those before it fail. The first is the default model
 	System   string   // the system prompt
 	Effort   string   // of all models
 	Thinking string   // of all models: "on", "off" or a number of tokens
@@ -64,9 +65,26 @@ type Loop struct {
 	Serial       []string      // globs of tools that run one at a time
 	WithoutTools bool          // continue without tools if the model has none
 
+	Budget   Budget
 	Approve  []Rule   // in file order, but "*" last
 	Prompted bool     // describe the tools in the prompt of a model that has none
 	Sampling []string // servers that may sample the loop's model if their client cannot
+}
+
+// A Budget bounds what models may cost, in US dollars; 0 means no limit.
+type Budget struct {
+	Prompt float64 // of a prompt, with all its turns
+	Caller float64 // of a principal in a day
+	Day    float64 // of all in a day
+}
+
+// A Price is an entry of "prices": what a model costs, in US dollars per million tokens.
+type Price struct {
+	Model         string // a glob of PROVIDER/MODEL or of model names
+	Input, Output float64
+	Cached        float64 // of input from a cache; default: Input
+	Written       float64 // of input written to a cache; default: Input
+	Window        int     // tokens of its context window
 }
 
 // A Rule decides about the calls of some tools.
@@ -152,6 +170,7 @@ func (l *Loop) keys() keySet {
 	return keySet{
 		"provider":     {take: into(&l.Provider, readText)},
 		"model":        {take: into(&l.Model, readText)},
+		"models":       {take: into(&l.Models, listOf(readText))},
 		"system":       {take: into(&l.System, readText)},
 		"effort":       {take: into(&l.Effort, oneOf(efforts()))},
 		"thinking":     {take: into(&l.Thinking, readThinking)},
@@ -169,9 +188,58 @@ func (l *Loop) keys() keySet {
 		"prompted":     {take: into(&l.Prompted, readBool)},
 		"serial":       {take: into(&l.Serial, listOf(readGlob))},
 		"withoutTools": {take: into(&l.WithoutTools, readBool)},
+		"budget":       {take: inside(l.Budget.keys)},
 		"approve":      {take: into(&l.Approve, readPolicy)},
 		"sampling":     {take: into(&l.Sampling, listOf(readServerName))},
 	}
+}
+
+func (b *Budget) keys() keySet {
+	return keySet{
+		"prompt": {take: into(&b.Prompt, readAmount)},
+		"caller": {take: into(&b.Caller, readAmount)},
+		"day":    {take: into(&b.Day, readAmount)},
+	}
+}
+
+// readAmount reads an amount of US dollars.
+func readAmount(d *decoder, n node) (float64, bool) {
+	f, ok := n.number()
+	return f, d.fits(n, ok && f > 0, "0", "a number of US dollars above 0 (omit the key for no limit)")
+}
+
+// readPrices reads an object of globs of models and their prices.
+func readPrices(d *decoder, n node) ([]Price, bool) {
+	members, ok := d.members(n, "an object of models and their prices")
+	var all []Price
+	for _, m := range members {
+		p, before := Price{Model: m.name}, len(d.problems)
+		if !isGlob(m.name) {
+			d.errorf(m.key(), "expected the name of a model, or a pattern such as gpt-5*")
+		}
+		var in, out, cached *float64
+		d.object(m, keySet{
+			"input":   {take: into(&in, readRatio)},
+			"output":  {take: into(&out, readRatio)},
+			"cached":  {take: into(&cached, readRatio)},
+			"written": {take: func(d *decoder, n node) { into(&p.Written, readDollars)(d, n) }},
+			"window":  {take: into(&p.Window, readCount)},
+		})
+		if in == nil || out == nil {
+			if len(d.problems) == before {
+				d.errorf(m.key(), `needs "input" and "output": US dollars per million tokens`)
+			}
+			continue
+		}
+		p.Input, p.Output, p.Cached = *in, *out, *cmp.Or(cached, in)
+		all = append(all, p)
+	}
+	return all, ok
+}
+
+func readDollars(d *decoder, n node) (float64, bool) {
+	f, ok := readRatio(d, n)
+	return *f, ok
 }
 
 // efforts are the words for how much a model thinks.

@@ -13,10 +13,10 @@ const mostExported = 25
 var exported = map[string]struct{ names, methods int }{
 	"bridge":                 {67, 36},
 	"bridge/wire":            {121, 18},
-	"cmd/mcpbridge/config":   {30, 14},
-	"cmd/mcpbridge/stack":    {21, 37},
-	"providers":              {115, 65},
-	"providers/providertest": {26, 6},
+	"cmd/mcpbridge/config":   {32, 14},
+	"cmd/mcpbridge/stack":    {21, 40},
+	"providers":              {119, 66},
+	"providers/providertest": {27, 6},
 	"toolformat":             {69, 17},
 }
 

@@ -111,6 +111,12 @@ func (m *Models) Choose(choice Choice, tools bool) (providers.Candidate, error) 
 // model that only another provider has selects that provider.
 func (m *Models) withLoop(choice Choice) Choice {
 	loop := &m.cfg.Loop
+	for _, id := range loop.Models {
+		if c, err := m.ByID(id); err == nil && choice.Model == "" && loop.Provider == "" && loop.Model == "" {
+			choice.Provider, choice.Model = c.Name, c.Model
+			return choice
+		}
+	}
 	choice.Provider = loop.Provider
 	if choice.Model == "" {
 		choice.Model = loop.Model
@@ -273,6 +279,47 @@ func (m *Models) ByID(id string) (providers.Candidate, error) {
 	return providers.Candidate{}, fmt.Errorf("unknown model %s%s", hint.Quote(id), hint.DidYouMean(id, m.IDs()))
 }
 
+// Fallbacks returns the models that go on where one fails: those after it in the loop's "models". Faults are
+// models that are not available, which are left out.
+func (m *Models) Fallbacks(c providers.Candidate) (all []providers.Fallback, faults error) {
+	at := slices.IndexFunc(m.cfg.Loop.Models, func(id string) bool {
+		same, err := m.ByID(id)
+		return err == nil && same.Name == c.Name && same.Model == c.Model
+	})
+	if at < 0 {
+		return nil, nil
+	}
+	for _, id := range m.cfg.Loop.Models[at+1:] {
+		next, err := m.ByID(id)
+		if err != nil {
+			faults = errors.Join(faults, fmt.Errorf("loop.models: %w", err))
+			continue
+		}
+		all = append(all, providers.Fallback{Candidate: next, Settings: m.Settings(next.Name)})
+	}
+	return all, faults
+}
+
+// List returns the models of the config and those that the providers' APIs list, each as PROVIDER/MODEL,
+// sorted. The error is about the providers that cannot say.
+func (m *Models) List(ctx context.Context) (ids []string, err error) {
+	ids = m.IDs()
+	for name, fault := range m.faults {
+		err = errors.Join(err, fmt.Errorf("provider %s: %w", name, fault))
+	}
+	for _, c := range m.candidates {
+		names, fault := m.Existing(ctx, c)
+		if fault != nil {
+			err = errors.Join(err, fmt.Errorf("provider %s: %w", c.Name, fault))
+		}
+		for _, name := range names {
+			ids = append(ids, c.Name+"/"+name)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), err
+}
+
 // Settings returns the settings of a provider's entry.
 func (m *Models) Settings(name string) providers.Settings {
 	p, _ := m.entry(name)
@@ -297,10 +344,20 @@ func (m *Models) entry(name string) (p config.Provider, ok bool) {
 // Faults returns the reasons why providers are not available, by name.
 func (m *Models) Faults() map[string]error { return m.faults }
 
+// Options returns LoopOptions for these models, whose prices are known.
+func (m *Models) Options(l config.Loop) providers.Options {
+	o := LoopOptions(l)
+	o.Info = infoOf(m.cfg)
+	if l.Budget.Caller > 0 || l.Budget.Day > 0 {
+		o.Budget = &providers.Budget{Caller: l.Budget.Caller, Day: l.Budget.Day, Ledger: spending{}}
+	}
+	return o
+}
+
 // LoopOptions returns the options of the loop that a config describes.
 func LoopOptions(l config.Loop) providers.Options {
 	o := providers.Options{Serial: l.Serial, Tools: l.Tools, Toolless: l.WithoutTools, Limits: providers.Limits{
-		Rounds: l.MaxTurns, Calls: l.MaxCalls, Tokens: l.MaxTokens, Time: l.MaxTime, Repeats: l.MaxRepeats, Last: l.LastTurn,
+		Rounds: l.MaxTurns, Calls: l.MaxCalls, Tokens: l.MaxTokens, Cost: l.Budget.Prompt, Time: l.MaxTime, Repeats: l.MaxRepeats, Last: l.LastTurn,
 		Parallel: l.Parallel, Timeout: l.Timeout, Output: l.Output, Window: l.Window,
 	}}
 	for _, r := range l.Approve {
@@ -319,7 +376,7 @@ func (s *Stack) sampling(server string) func(context.Context, []byte) ([]byte, *
 		return nil
 	}
 	return serve.NewSampling(serve.SamplingOptions{
-		Model: s.sampled, Loop: LoopOptions(s.cfg.Loop), AtOnce: s.cfg.Limits.Sampling, PerMinute: s.cfg.Limits.SamplingPerMinute,
+		Model: s.sampled, Loop: s.models().Options(s.cfg.Loop), AtOnce: s.cfg.Limits.Sampling, PerMinute: s.cfg.Limits.SamplingPerMinute,
 		Log: s.log.With("server", server),
 	}).CreateMessage
 }

@@ -23,15 +23,16 @@ type API interface {
 
 // A Request is what a client asks of a model.
 type Request struct {
-	Model    string
-	System   string
-	Messages []providers.Message
-	Tools    *providers.ToolSet // the client's own
-	Choice   providers.Choice
-	Only     []string              // the tools that may be called; nil means all
-	Select   []providers.Selection // the tools of the bridge that are offered; nil means all
-	Stream   bool
-	MaxCalls int // of the bridge's tools; 0 means the bridge's own limit
+	Model     string
+	Fallbacks []string // the models that go on where it fails, which a gateway has named "models"; nil means none
+	System    string
+	Messages  []providers.Message
+	Tools     *providers.ToolSet // the client's own
+	Choice    providers.Choice
+	Only      []string              // the tools that may be called; nil means all
+	Select    []providers.Selection // the tools of the bridge that are offered; nil means all
+	Stream    bool
+	MaxCalls  int // of the bridge's tools; 0 means the bridge's own limit
 
 	// Override applies the request to the default settings of its model. The error is for the client.
 	Override func(*providers.Settings, providers.Provider) error

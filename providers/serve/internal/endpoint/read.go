@@ -47,6 +47,7 @@ func Rest(body []byte, known []string) (map[string]json.RawMessage, error) {
 	if err := json.Unmarshal(body, &rest); err != nil {
 		return nil, err
 	}
+	delete(rest, "models") // ReadFallbacks
 	maps.DeleteFunc(rest, func(name string, _ json.RawMessage) bool {
 		return slices.ContainsFunc(known, func(own string) bool { return strings.EqualFold(own, name) }) // as encoding/json matches them
 	})
@@ -54,6 +55,25 @@ func Rest(body []byte, known []string) (map[string]json.RawMessage, error) {
 		return nil, fmt.Errorf("the request has %d unknown members: expected at most %d", len(rest), maxUnknown)
 	}
 	return rest, nil
+}
+
+// ReadFallbacks returns the member models of a body: the models that go on where that of the request fails. Clients
+// that know it from other gateways repeat the first one there.
+func ReadFallbacks(body []byte) ([]string, error) {
+	if wire.Lookup(body, "models") == nil {
+		return nil, nil
+	}
+	var r struct {
+		Model  string   `json:"model"`
+		Models []string `json:"models"`
+	}
+	if err := Decode(body, &r); err != nil {
+		return nil, err
+	}
+	if len(r.Models) > 0 && r.Models[0] == r.Model {
+		return r.Models[1:], nil
+	}
+	return r.Models, nil
 }
 
 // SaysNothing reports whether the value of a member is the one that clients send for what is not wanted.
