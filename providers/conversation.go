@@ -184,7 +184,7 @@ func (c *Conversation) Send(ctx context.Context, parts ...Part) (messages []Mess
 	}
 	next, err = c.continued(ctx, func(l *Loop, task Task) (*Run, error) {
 		task.Request.Messages, task.Deferred = all, deferred
-		task.LeftOut, task.Dropped = c.run.LeftOut, c.run.Dropped
+		task.LeftOut, task.Dropped, task.Summary = c.run.LeftOut, c.run.Dropped, c.run.Summary
 		return l.Run(ctx, task)
 	})
 	if next == c {

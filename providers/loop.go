@@ -27,7 +27,7 @@ import (
 // error is the cause of ctx if that ended.
 func (l *Loop) Run(ctx context.Context, task Task) (*Run, error) {
 	messages := repair(task.Request.Messages, nil)
-	run := &Run{Messages: messages, Begin: len(messages), Deferred: task.Deferred, Dropped: task.Dropped, LeftOut: leftOut(messages, task.LeftOut)}
+	run := &Run{Messages: messages, Begin: len(messages), Deferred: task.Deferred, Dropped: task.Dropped, LeftOut: leftOut(messages, task.LeftOut), Summary: task.Summary}
 	return l.start(ctx, &task, run, (*runner).turns)
 }
 

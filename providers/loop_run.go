@@ -59,6 +59,9 @@ type Run struct {
 	LeftOut int `json:"left_out,omitempty"`
 	Dropped int `json:"dropped,omitempty"`
 
+	// Summary is the model's own of the messages that are left out; "" without Options.Summarize.
+	Summary string `json:"summary,omitempty"`
+
 	noTools bool // the model does not support tools
 }
 

@@ -39,9 +39,10 @@ type Task struct {
 	// Emit gets the events of the run, in order, from its goroutine. It may be nil.
 	Emit func(Event)
 
-	NoTools bool // the model is known not to support tools, as with ErrNoTools
-	LeftOut int  // Run.LeftOut of the previous run
-	Dropped int  // Run.Dropped of the previous run
+	NoTools bool   // the model is known not to support tools, as with ErrNoTools
+	LeftOut int    // Run.LeftOut of the previous run
+	Dropped int    // Run.Dropped of the previous run
+	Summary string // Run.Summary of the previous run
 
 	Deferred []*Call // Run.Deferred of the new run
 }
@@ -84,6 +85,10 @@ type Options struct {
 	Info func(provider, model string) *ModelInfo
 
 	Budget *Budget // what may be spent in a day; nil means no limit
+
+	// Summarize lets the model summarize the messages that Shorten leaves out, with a turn of its own; it
+	// then reads that in their place.
+	Summarize bool
 
 	Log *slog.Logger // gets the causes of internal errors; nil discards them
 }

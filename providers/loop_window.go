@@ -41,7 +41,13 @@ func dropRounds(messages []Message, count int) []Message {
 }
 
 // sent returns the messages that the model is sent.
-func (r *runner) sent() []Message { return dropRounds(r.kept(), r.run.Dropped) }
+func (r *runner) sent() []Message {
+	messages := dropRounds(r.kept(), r.run.Dropped)
+	if r.run.LeftOut == 0 {
+		return messages
+	}
+	return withSummary(messages, r.run.Summary)
+}
 
 // kept returns the messages that are not left out.
 func (r *runner) kept() []Message { return r.run.Messages[r.run.LeftOut:] }
@@ -88,6 +94,7 @@ func (r *runner) leaveOutHalf(why string) bool {
 		return false
 	}
 	count := prompts[len(prompts)/2]
+	r.summarizeOldest(count)
 	for _, i := range rounds(kept) {
 		if i < count {
 			r.run.Dropped--
@@ -95,7 +102,11 @@ func (r *runner) leaveOutHalf(why string) bool {
 	}
 	r.run.LeftOut += count
 	r.run.Dropped = max(0, r.run.Dropped)
-	r.note("%s: the oldest %d messages are left out", why, r.run.LeftOut)
+	if r.run.Summary != "" {
+		r.note("%s: a summary stands for the oldest %d messages", why, r.run.LeftOut)
+	} else {
+		r.note("%s: the oldest %d messages are left out", why, r.run.LeftOut)
+	}
 	return true
 }
 

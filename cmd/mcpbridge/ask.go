@@ -108,7 +108,7 @@ func (m *modelFlags) options(cfg *config.Config, models *stack.Models) providers
 		l.Tools = m.tools
 	}
 	o := models.Options(l)
-	o.Shorten = true
+	o.Shorten, o.Summarize = true, true
 	return o
 }
 
@@ -254,7 +254,7 @@ func promptParts(words, files []string, in io.Reader) ([]providers.Part, error) 
 	for _, name := range files {
 		part, err := filePart(name)
 		if err != nil {
-			return nil, err
+			return nil, usagef("ask: --file %s: %v", name, err)
 		}
 		parts = append(parts, part)
 	}
@@ -275,7 +275,7 @@ func piped(in io.Reader) bool {
 func filePart(name string) (providers.Part, error) {
 	data, err := file.Read(name, maxInput)
 	if err != nil {
-		return providers.Part{}, usagef("ask: --file %s: %v", name, err)
+		return providers.Part{}, err
 	}
 	kind := mime.TypeByExtension(filepath.Ext(name))
 	if kind == "" || strings.HasPrefix(kind, "text/") {
@@ -291,7 +291,7 @@ func filePart(name string) (providers.Part, error) {
 	case utf8.Valid(data):
 		return providers.Part{Type: providers.PartText, Text: fmt.Sprintf("<file name=%q>\n%s\n</file>", base, data)}, nil
 	}
-	return providers.Part{}, usagef("ask: --file %s: %s is not text, an image, a PDF or audio", name, kind)
+	return providers.Part{}, fmt.Errorf("%s is not text, an image, a PDF or audio", kind)
 }
 
 // An askPrinter prints a run: its text to out and the rest to err, or all events as JSON to out.

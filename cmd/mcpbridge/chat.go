@@ -72,7 +72,7 @@ func runChat(ctx context.Context, args []string, std streams) error {
 		return usagef("%v", err)
 	}
 	c.UseModel(c.now) // before the servers that may ask for it are started
-	if c.console, err = openConsole(std, *asJSON, commandWords()); err != nil {
+	if c.console, err = openConsole(std, *asJSON, c.complete); err != nil {
 		return err
 	}
 	defer c.console.Close()
@@ -231,13 +231,26 @@ func number(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// prompt lets the model answer a prompt; "" continues the last answer.
+// prompt lets the model answer a prompt, with what that mentions; "" continues the last answer.
 func (c *chat) prompt(ctx context.Context, text string) {
 	if !c.ready(ctx) {
 		return
 	}
+	parts, err := c.mentioned(ctx, text)
+	if err != nil {
+		c.console.fail(err)
+		return
+	}
+	if text != "" {
+		parts = append(parts, providers.Part{Type: providers.PartText, Text: text})
+	}
+	c.send(ctx, parts)
+}
+
+// send lets the model answer a message.
+func (c *chat) send(ctx context.Context, parts []providers.Part) {
 	c.answer(ctx, func(ctx context.Context) ([]providers.Message, *providers.Conversation, error) {
-		return c.conversation.Prompt(ctx, text)
+		return c.conversation.Send(ctx, parts...)
 	})
 }
 

@@ -31,6 +31,7 @@ func chatCommands() []chatCommand {
 		{"/model", "[NAME]", "show the models, or switch to this one", (*chat).changeModel},
 		{"/effort", "[LEVEL]", "show or set how much the model thinks: none to max", (*chat).changeEffort},
 		{"/thinking", "[on|off|N]", "show or set whether the model thinks, or its most tokens", (*chat).changeThinking},
+		{"/prompt", "[NAME …]", "show the servers' prompts, or send one: ARGUMENT=VALUE", (*chat).usePrompt},
 		{"/system", "[TEXT]", "show or set the system prompt", (*chat).changeSystem},
 		{"/expand", "[N]", "show the results of the last answer in full, or the last N", (*chat).expand},
 		{"/continue", "", "continue after an error or a limit", (*chat).goOn},

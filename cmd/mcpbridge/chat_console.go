@@ -44,7 +44,7 @@ type console interface {
 }
 
 // openConsole returns a full console on a capable terminal, and otherwise a plain one.
-func openConsole(std streams, asJSON bool, complete []string) (console, error) {
+func openConsole(std streams, asJSON bool, complete func(line string) []string) (console, error) {
 	if asJSON || !output.IsTerminal(std.in) || !output.IsTerminal(std.out) || os.Getenv("TERM") == "dumb" {
 		return newPlainConsole(std, asJSON), nil
 	}

@@ -300,13 +300,22 @@ type editor struct {
 // queryCursor asks for the cursor's position, which is always the beginning of a line.
 const queryCursor = "\x1b[6n"
 
-// newEditor returns an editor of the input of keys, which is shown on out.
-func newEditor(keys *keyboard, out io.Writer, size func() (columns, rows int), complete []string) (*editor, error) {
-	e := &editor{keys: keys, resized: func() {}}
-	var words []*readline.PrefixCompleter
-	for _, word := range complete {
-		words = append(words, readline.PcItem(word))
+// A completer returns what the last word of a line may become.
+type completer func(line string) []string
+
+// Do implements readline.AutoCompleter: it returns what is missing of each word, and the length of what there is.
+func (c completer) Do(line []rune, at int) (rest [][]rune, length int) {
+	before := string(line[:at])
+	word := before[strings.LastIndex(before, " ")+1:]
+	for _, whole := range c(before) {
+		rest = append(rest, []rune(strings.TrimPrefix(whole, word)+" "))
 	}
+	return rest, len([]rune(word))
+}
+
+// newEditor returns an editor of the input of keys, which is shown on out.
+func newEditor(keys *keyboard, out io.Writer, size func() (columns, rows int), complete func(line string) []string) (*editor, error) {
+	e := &editor{keys: keys, resized: func() {}}
 	var err error
 	e.lines, err = readline.NewFromConfig(&readline.Config{
 		Stdin:              e,
@@ -320,7 +329,7 @@ func newEditor(keys *keyboard, out io.Writer, size func() (columns, rows int), c
 		Painter: func(line []rune, _ int) []rune { // as it is shown
 			return []rune(asShown.Replace(string(line)))
 		},
-		AutoComplete:           readline.NewPrefixCompleter(words...),
+		AutoComplete:           completer(complete),
 		HistoryLimit:           1000,
 		DisableAutoSaveHistory: true,
 		Undo:                   true,

@@ -29,7 +29,7 @@ const maxRemembered = 4000
 
 // Open puts the terminal into raw mode. complete are the words that Tab completes at the beginning
 // of a line.
-func Open(in, out *os.File, complete []string) (*Terminal, error) {
+func Open(in, out *os.File, complete func(line string) []string) (*Terminal, error) {
 	before, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {
 		return nil, fmt.Errorf("the terminal cannot be set up: %w", err)
