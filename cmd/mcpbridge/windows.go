@@ -91,10 +91,11 @@ func (w *windows) assign(win *window) error {
 		w.mu.Lock()
 		former, current := win.program, program.key == key // else the config has changed meanwhile
 		if current && !win.left {
-			program.windows[win] = true
-			if win.program = program; former != nil {
+			if former != nil {
 				delete(former.windows, win)
 			}
+			program.windows[win] = true // it may be the former one, if the config has changed twice
+			win.program = program
 		}
 		left := win.left
 		w.mu.Unlock()
