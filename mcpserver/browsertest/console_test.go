@@ -34,6 +34,8 @@ func TestConsole(t *testing.T) {
 	tab.do(t, `(() => { const to = document.querySelector(".field input, .field textarea"); to.value = "3"; to.dispatchEvent(new Event("input", {bubbles: true})); })()`)
 	tab.do(t, `document.querySelector(".run button.primary").click()`)
 	tab.see(t, `document.querySelector(".run .content")?.textContent.includes("3")`)
+	tab.do(t, `document.querySelector(".way-in-time summary").click()`)
+	tab.see(t, `document.querySelector(".way-in-time")?.textContent.includes("progress 3 of 3 number 3")`)
 	tab.look(t, "tools")
 
 	tab.press(t, "Traffic")
@@ -69,7 +71,7 @@ func (b browser) console(t *testing.T, bridge *running) tab {
 	}
 	go func() { // until the tab closes
 		for m, err := range chromedp.Console(ctx) {
-			if err == nil && (m.IsException() || strings.Contains(m.Text, "Content Security Policy")) {
+			if err == nil && (m.IsException() || m.Type == chromedp.ConsoleError || strings.Contains(m.Text, "Content Security Policy")) {
 				t.Errorf("the console of the page: %s", m)
 			}
 		}
@@ -106,10 +108,11 @@ func (b tab) press(t *testing.T, title string) {
 	b.do(t, button+`.click()`)
 }
 
-// themed makes the page that of a person who prefers a theme.
+// themed makes the page that of a person who prefers a theme, and no motion: a color that changes slowly has too
+// little contrast meanwhile.
 func themed(theme string) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}})
+		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}, {Name: "prefers-reduced-motion", Value: "reduce"}}})
 		return err
 	})
 }

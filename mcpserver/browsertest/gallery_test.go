@@ -11,7 +11,7 @@ import (
 // definitionsFile in the environment names a file that has more tools of the gallery.
 const definitionsFile = "BROWSERTEST_DEFINITIONS"
 
-// answers is a server over stdio that answers requests by their method.
+// answers is a server over stdio that answers requests by their method, or never for nil.
 func answers(in io.Reader, out io.Writer, name string, answer func(method string, params json.RawMessage) any) {
 	messages, replies := json.NewDecoder(in), json.NewEncoder(out)
 	for {
@@ -34,6 +34,9 @@ func answers(in io.Reader, out io.Writer, name string, answer func(method string
 				"capabilities": object{"tools": object{}, "prompts": object{}, "resources": object{}}}
 		} else {
 			result = answer(m.Method, m.Params)
+		}
+		if result == nil {
+			continue // it never answers
 		}
 		replies.Encode(object{"jsonrpc": "2.0", "id": m.ID, "result": result})
 	}
@@ -134,6 +137,7 @@ func galleryTools() []object {
 		plain("picture", "A picture and a sound."),
 		plain("attack", "Text that would be harmful as HTML."),
 		plain("fail", "Fails."),
+		plain("wait", "Never ends."),
 		plain("odd", "Its result is like no other."),
 		{"name": "endless", "description": "Its schema contains itself.", "inputSchema": json.RawMessage(endless)},
 	}
@@ -142,9 +146,11 @@ func galleryTools() []object {
 // attack is what must never become a part of the page.
 const attack = `<img src=x onerror="document.title='broken'"><script>document.title='broken'</script> **bold** <iframe src="https://example.com"></iframe>`
 
-func galleryResult(name string, arguments json.RawMessage) object {
+func galleryResult(name string, arguments json.RawMessage) any {
 	text := func(text string) object { return object{"type": "text", "text": text} }
 	switch name {
+	case "wait":
+		return nil
 	case "order":
 		return object{"content": []object{text(string(arguments))}}
 	case "report":

@@ -5,6 +5,7 @@ import { Content } from "./content.js";
 import { clock, duration, size, Tree } from "./format.js";
 import { useRead } from "./hooks.js";
 import { List } from "./list.js";
+import { Panel } from "./panel.js";
 import { Outcome, useRun } from "./run.js";
 
 const most = 10000;
@@ -92,10 +93,9 @@ function Choice({ label, all, value, options, set }) {
 // Detail is one call: who, what, how long, and what was said.
 function Detail({ call, content, server, caller, close }) {
 	const { state, run, cancel } = useRun();
-	const item = useRead("items", { kind: "tools", name: call.target ?? "" }).value?.[0];
+	const item = useRead("items", { kind: "tools", name: call.target || "-" }).value?.[0];
 	const again = () => run(call.method, { name: call.target, arguments: content.arguments ?? {} }, call.target);
-	return html`<aside class="detail" aria-label="The call">
-		<header><h2>${call.target || call.method}</h2><button class="plain" onClick=${close} aria-label="Close">✕</button></header>
+	return html`<${Panel} label="The call" title=${call.target || call.method} close=${close}>
 		<p><span class=${bad(call.outcome) ? "tag bad" : "tag good"}>${call.outcome.replaceAll("_", " ")}</span> ${call.reason ?? ""}</p>
 		<${Way} ...${{ call, server, caller, own: call.method === "tools/call" && (item?.own || item?.name) }} />
 		<dl>
@@ -111,7 +111,7 @@ function Detail({ call, content, server, caller, close }) {
 			${call.method === "tools/call" && html`<p class="buttons"><button class="primary" onClick=${again} disabled=${state?.running}>Call again</button>${state?.running && html`<button onClick=${cancel}>Cancel</button>`}</p>`}
 			<${Outcome} state=${state} />`
 		: html`<p class="note">Its arguments and result were not kept. Turn on <b>contents</b> to keep those of the calls that begin from then on.</p>`}
-	</aside>`;
+	<//>`;
 }
 
 // Way is the way of a call through the bridge: both sides, and what the time went by with.

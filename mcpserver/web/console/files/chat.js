@@ -46,7 +46,7 @@ function useTalk(url, go) {
 
 function Chat({ models, url, go }) {
 	const talk = useTalk(url, go);
-	const bottom = useRef(null), box = useRef(null), near = useRef(true);
+	const bottom = useRef(null), near = useRef(true);
 	useLayoutEffect(() => { if (near.current) bottom.current?.scrollIntoView({ block: "end" }); });
 	if (!talk) return html`<p class="empty">…</p>`;
 	const another = (change) => go({ view: "chat", ...change });
@@ -60,7 +60,7 @@ function Chat({ models, url, go }) {
 			<button onClick=${() => another({ model: url.model })} disabled=${!talk.turns.length}>New</button></div>
 		${talk.state !== "open" && talk.turns.length > 0 && html`<p class="note" role="status">The connection is lost, and made anew. The prompt goes on meanwhile.</p>`}
 		${Object.keys(models.faults).length > 0 && html`<details class="note"><summary>Some providers cannot be used</summary><ul>${Object.entries(models.faults).map(([name, why]) => html`<li key=${name}><b>${name}</b>: ${why}</li>`)}</ul></details>`}
-		<div class="talk" ref=${box} role="log" aria-label="Conversation" tabindex="0" onScroll=${(e) => { const b = e.currentTarget; near.current = b.scrollHeight - b.scrollTop - b.clientHeight < 60; }}>
+		<div class="talk" role="log" aria-label="Conversation" tabindex="0" onScroll=${(e) => { const b = e.currentTarget; near.current = b.scrollHeight - b.scrollTop - b.clientHeight < 60; }}>
 			${talk.turns.length === 0 && html`<p class="empty">The model has the tools of all servers. It asks here before it calls one that is not known to be read-only.</p>`}
 			${talk.turns.map((t, i) => html`<${Turn} key=${i} turn=${t} talk=${talk} last=${i === talk.turns.length - 1} />`)}
 			<div ref=${bottom}></div></div>

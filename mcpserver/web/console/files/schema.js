@@ -1,27 +1,36 @@
 // What a JSON Schema says about the values that a form is for.
 
 // A schema may contain itself, and more than once: work on it is bounded.
-const mostReferences = 200; // that are followed for one schema
-const mostInitial = 1000, deepestInitial = 8; // schemas for one value to begin with, and levels of it
+const mostReferences = 60; // that are followed for one schema
+const mostInitial = 200, deepestInitial = 8; // schemas for one value to begin with, and levels of it
 
 const list = (v) => (Array.isArray(v) ? v : []);
 
 // requiredOf returns the names of the members that an object must have.
 export const requiredOf = (s) => list(s.required);
 
+const resolved = new WeakMap(); // by schema, as forms ask again at each stroke of a key
+
 // resolve returns a schema without references and allOf at its top. root is what references point into.
-export function resolve(schema, root, left = { count: mostReferences }) {
+export function resolve(schema, root) {
+	if (schema === null || typeof schema !== "object") return {};
+	let own = resolved.get(schema);
+	if (!own) resolved.set(schema, own = followed(schema, root, { count: mostReferences }));
+	return own;
+}
+
+function followed(schema, root, left) {
 	if (schema === null || typeof schema !== "object" || left.count-- <= 0) return {};
 	if (typeof schema.$ref === "string") {
 		const { $ref, ...rest } = schema;
-		return { ...resolve(pointed(root, $ref), root, left), ...rest };
+		return { ...followed(pointed(root, $ref), root, left), ...rest };
 	}
 	if (!Array.isArray(schema.allOf)) return schema;
 	const { allOf, ...rest } = schema;
-	return [...allOf.map((s) => resolve(s, root, left)), rest].reduce((all, s) => ({
+	return [...allOf.map((s) => followed(s, root, left)), rest].reduce((all, s) => ({
 		...all, ...s,
 		...(all.properties || s.properties ? { properties: { ...all.properties, ...s.properties } } : {}),
-		...(all.required || s.required ? { required: [...requiredOf(all), ...requiredOf(s)] } : {}),
+		...(all.required || s.required ? { required: [...new Set([...requiredOf(all), ...requiredOf(s)])] } : {}),
 	}), {});
 }
 

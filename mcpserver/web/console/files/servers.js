@@ -4,6 +4,7 @@ import { read } from "./api.js";
 import { ago, clock } from "./format.js";
 import { useActions } from "./hooks.js";
 import { Logins } from "./logins.js";
+import { Panel } from "./panel.js";
 import { Pins } from "./pins.js";
 import { Tabs } from "./tabs.js";
 
@@ -78,11 +79,10 @@ function Log({ name, close }) {
 		const timer = setInterval(load, 2000);
 		return () => { over = true; clearInterval(timer); };
 	}, [name]);
-	return html`<aside class="detail" aria-label=${`Log of ${name}`}>
-		<header><h2>${name}: log and standard error</h2><button class="plain" onClick=${close} aria-label="Close">✕</button></header>
+	return html`<${Panel} label=${`Log of ${name}`} title=${`${name}: log and standard error`} close=${close}>
 		${lines && lines.length === 0 && html`<p class="muted">It has said nothing.</p>`}
 		<div class="log" tabindex="0">${lines?.toReversed().map((l, i) => html`<div key=${i} class=${l.level === "ERROR" || l.level === "WARN" ? "warned" : ""}><time>${clock(l.time)}</time> ${l.text}</div>`)}</div>
-	</aside>`;
+	<//>`;
 }
 
 export const summary = (state) => `up ${ago(state.since)}, ${state.calls} calls`;

@@ -3,6 +3,7 @@ import { html, useEffect, useMemo, useState } from "./preact.js";
 import { read } from "./api.js";
 import { Tree } from "./format.js";
 import { List } from "./list.js";
+import { Panel } from "./panel.js";
 import { Outcome, Run, useRun } from "./run.js";
 import { Tabs } from "./tabs.js";
 import { App, pageOf } from "./apps.js";
@@ -53,8 +54,7 @@ const toolParts = { call: "Call", definition: "Definition", providers: "Provider
 function Item({ item, items, kind, url, go, close }) {
 	const d = item.definition, part = toolParts[url.part] ? url.part : "call";
 	const said = Object.entries(hints).filter(([key]) => d.annotations?.[key]);
-	return html`<aside class="detail" aria-label=${item.name}>
-		<header><h2>${item.name}</h2><button class="plain" onClick=${close} aria-label="Close">✕</button></header>
+	return html`<${Panel} label=${item.name} title=${item.name} close=${close}>
 		<p class="muted">${[item.server || "lent by a client", item.own && item.own !== item.name && `named ${item.own} there`, d.title, d.mimeType].filter(Boolean).join(" · ")} ${said.map(([key, text]) => html`<span class="tag" key=${key}>${text}</span> `)}
 			${item.untrusted && html`<span class="tag warn">not trusted</span>`}</p>
 		<p class="description">${d.description ?? ""}</p>
@@ -70,7 +70,7 @@ function Item({ item, items, kind, url, go, close }) {
 			${kind === "resources" && html`<${Resource} uri=${item.name} />`}
 			${kind === "templates" && html`<${Template} uri=${item.name} />`}
 			<h3>Definition</h3><${Tree} value=${d} open=${1} />`}
-	</aside>`;
+	<//>`;
 }
 
 // schemaOf is the JSON Schema of a prompt's arguments.
