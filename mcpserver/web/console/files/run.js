@@ -72,7 +72,7 @@ export function Run({ title, schema, method, params, shown }) {
 		${wrong && html`<p class="failed" role="alert">${wrong}</p>`}
 		<p class="buttons"><button class="primary" disabled=${state?.running}>${title}</button>${state?.running && html`<button type="button" onClick=${cancel}>Cancel</button>`}</p>
 		<${Outcome} state=${state} />
-		${state?.result && shown?.(sent.current, state.result)}
+		${state?.result && shown && shown(sent.current, state.result)}
 	</form>`;
 }
 
