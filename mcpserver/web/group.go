@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -194,6 +193,8 @@ func (g *group) Call(ctx context.Context, name string, arguments json.RawMessage
 	return t.call(ctx, o.tool, arguments)
 }
 
+const mostNamed = 10 // tabs, in an error
+
 // choose returns the tab that carries out a call, and the arguments without its handle. The error is for the
 // model.
 func (g *group) choose(o *offer, arguments json.RawMessage) (*tab, json.RawMessage, error) {
@@ -211,7 +212,10 @@ func (g *group) choose(o *offer, arguments json.RawMessage) (*tab, json.RawMessa
 		if t.info.Tab == handle {
 			return t, wire.CutMember(arguments, o.tool.argument), nil
 		}
-		known = append(known, strings.TrimSuffix(t.info.Tab+" "+strconv.Quote(t.info.Title), ` ""`))
+		known = append(known, strings.TrimSuffix(fmt.Sprintf("%s %.60q", t.info.Tab, t.info.Title), ` ""`))
+	}
+	if more := len(known) - mostNamed; more > 0 {
+		known = append(known[:mostNamed], fmt.Sprintf("and %d more", more))
 	}
 	return nil, nil, fmt.Errorf("tool %s: no tab %.40q has it; those that do are %s", o.tool.name, handle, strings.Join(known, ", "))
 }

@@ -150,10 +150,10 @@ func (t *tab) Notify(method string, params *wire.Params) {
 	g.mu.Lock()
 	if method != wire.NotificationProgress {
 		defer g.mu.Unlock()
-		if t.number > 0 && !t.left {
+		if t.number > 0 && !t.left && (t.focused != g.focused || g.focused == 0) {
 			g.focused++
 			t.focused = g.focused
-			g.update()
+			g.notify(wire.NotificationResourceUpdated, tabsUpdated) // the tools are what they were
 		}
 		return
 	}
