@@ -62,7 +62,7 @@ function Item({ item, items, kind, url, go, close }) {
 			<p><a href=${`?view=clients&part=why&tool=${encodeURIComponent(item.name)}`}>Which client sees it, and why?</a></p>
 			<${Tabs} label="Of the tool" all=${toolParts} chosen=${part} choose=${(p) => go({ part: p === "call" ? "" : p })} />
 			${part === "call" && html`<${Run} title="Call" schema=${d.inputSchema ?? {}} method="tools/call" params=${(args) => ({ name: item.name, arguments: args })}
-				shown=${pageOf(d) && ((params, result) => html`<${App} ...${{ item, items, args: params.arguments, result }} />`)} />`}
+				shown=${pageOf(d) ? (params, result) => html`<${App} ...${{ item, items, args: params.arguments, result }} />` : undefined} />`}
 			${part === "definition" && html`<${Definition} ...${{ item, items, url, go }} />`}
 			${part === "providers" && html`<${Providers} name=${item.name} />`}`
 		: html`
