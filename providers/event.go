@@ -23,7 +23,7 @@ const (
 	EventApproval       EventType = "approval"        // Call, Decision
 	EventToolStart      EventType = "tool_start"      // Call
 	EventToolProgress   EventType = "tool_progress"   // Call, Progress, Total, Text
-	EventToolResult     EventType = "tool_result"     // Call, Result, Took
+	EventToolResult     EventType = "tool_result"     // Call, Result, Took, Server, Tool
 	EventUsage          EventType = "usage"           // Usage of the turn, Window
 	EventRetry          EventType = "retry"           // After; Text, the reason
 	EventNote           EventType = "note"            // Text, a notice for people
@@ -41,6 +41,8 @@ type Event struct {
 	Progress float64
 	Total    float64 // 0 means unknown
 	Result   *Result
+	Server   string // of a result: the member of a Bridge that has the tool, if the task selects members
+	Tool     string // the tool's name there
 	Took     time.Duration
 	Usage    Usage
 	Window   int           // tokens of the model's context window, with a turn's usage; 0 means unknown

@@ -91,7 +91,9 @@ func (r *runner) call(c *roundCall, events *eventQueue) {
 		c.result = r.callSource(c, events)
 		c.took = time.Since(c.started)
 	}
-	events.add(Event{Type: EventToolResult, Call: c.call, Result: resultPart(c.call, c.result).Result, Took: c.took})
+	done := Event{Type: EventToolResult, Call: c.call, Result: resultPart(c.call, c.result).Result, Took: c.took}
+	done.Server, done.Tool = r.selectedFrom(c.call.Name)
+	events.add(done)
 }
 
 // canceledText is the result of a call that was canceled while it ran, or may have run.

@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -110,6 +111,20 @@ func (r *runner) checkSelection() error {
 		return toolformat.Errorf(toolformat.Invalid, "%s: no tools of a server %.100q are available%s", s.From, s.Member, otherMembers(items, s.Member))
 	}
 	return nil
+}
+
+// selectedFrom returns the member that has a tool, and the tool's name there, if the task selects that member.
+func (r *runner) selectedFrom(tool string) (member, own string) {
+	if r.task.Select == nil || r.listed.list == nil {
+		return "", ""
+	}
+	for i := range r.listed.list.Items {
+		it := &r.listed.list.Items[i]
+		if it.Key == tool && it.Member != "" && slices.ContainsFunc(r.task.Select, func(s Selection) bool { return s.Member == it.Member }) {
+			return it.Member, cmp.Or(it.Own, it.Key)
+		}
+	}
+	return "", ""
 }
 
 // otherMembers says which members there are, unless it is the wanted one that has no such tool.

@@ -1,10 +1,11 @@
-// Package serve offers the loop as a service: OpenAI's Chat Completions with the bridge's
+// Package serve offers the loop as a service: the APIs of OpenAI and Anthropic with the bridge's
 // tools (Server), conversations of web pages (Chat), and the answers to the sampling requests of MCP
 // servers (Sampling).
 //
 // server.go has the Server, complete.go what it does with a request of any of its APIs, which are a package
 // each below internal: they read requests into one form and write responses. admission.go bounds how many are
-// in progress. sampling.go and sampling_message.go have Sampling. rounds.go keeps, for both, the rounds of
+// in progress, stored.go gives out responses that are kept, embed.go passes on requests for embeddings, models.go lists
+// the models. sampling.go and sampling_message.go have Sampling. rounds.go keeps, for both, the rounds of
 // calls that a client does not see.
 //
 // chat.go has the Chat, chat_page.go a connection of a page, chat_talk.go a conversation, which

@@ -120,7 +120,7 @@ func dataOf(t *testing.T, body string) string {
 // What a client sends back with a signature goes to the API that signed it, and to no other.
 func TestMessagesSigned(t *testing.T) {
 	f := newFront(t, says("ok"))
-	_, body := f.postTo("/v1/messages", "", `{"model":"here/m","max_tokens":9,"messages":[{"role":"user","content":"go"},{"role":"assistant","content":[`+signedThought+`,{"type":"text","text":"Hi","cache_control":{"type":"ephemeral"}}]},{"role":"system","content":"Hurry."},{"role":"user","content":"and?"}],"thinking":{"type":"enabled","budget_tokens":2000},"top_k":3}`)
+	_, body := f.postTo("/v1/messages", "", `{"model":"here/m","max_tokens":9,"messages":[{"role":"user","content":"go"},{"role":"assistant","content":[`+signedThought+`,{"type":"mcp_tool_use","id":"m","name":"get","server_name":"git","input":{}},{"type":"mcp_tool_result","tool_use_id":"m","content":[]},{"type":"text","text":"Hi","cache_control":{"type":"ephemeral"}}]},{"role":"system","content":"Hurry."},{"role":"user","content":"and?"}],"thinking":{"type":"enabled","budget_tokens":2000},"top_k":3}`)
 	f.has(body, `"text":"ok"`)
 	r := f.requests[0]
 	if raw := string(r.Messages[1].Raw.Of("scripted")); raw != `{"role":"assistant","content":[`+signedThought+`,{"type":"text","text":"Hi"}]}` {
@@ -140,13 +140,13 @@ func TestMessagesRefusals(t *testing.T) {
 		`{"model":"here/m","max_tokens":1,"thread":{"type":"create"},"messages":[{"role":"user","content":"x"}]}`:                                          `"details":{"error_code":"thread_unsupported_request","unsupported":["thread"]}`,
 		`{"model":"here/m","max_tokens":1.5,"messages":[{}]}`:                                                                                              "max_tokens: expected",
 		`{"model":"here/m","messages":[{"role":"robot","content":"x"}]}`:                                                                                   `messages.0.role: expected user or assistant, got \"robot\"`,
-		`{"model":"here/m","messages":[{"role":"user","content":[{"type":"document","source":{"type":"text","data":"x"},"citations":{"enabled":true}}]}]}`: `messages.0.content.0.citations: an answer has no citations`,
 		`{"model":"here/m","messages":[{"role":"user","content":[{"type":"video"}]}]}`:                                                                     `messages.0.content.0.type: \"video\" is not supported`,
 		`{"model":"here/m","messages":[{"role":"user","content":"x"}],"mcp_servers":[{"name":"a"}]}`:                                                       "mcp_servers.0.name: no tools of a server",
 		`{"model":"here/m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"web_search_20250305","name":"search"}]}`:                           "tools[0]: type",
 		`{"model":"here/m","messages":[{"role":"user","content":"x"}],"tool_choice":{"type":"tool"}}`:                                                      "tool_choice.name",
 		`{"model":"here/m","messages":[{"role":"user","content":"x"}],"thinking":{"type":"much"}}`:                                                         "thinking.type",
 		`{"model":"here/m","messages":[{"role":"user","content":"x"}],"tool_choice":{"type":"tool","name":"gone"}}`:                                        "tool_choice: ",
+		`{"model":"here/m","messages":[{"role":"user","content":[{"type":"document","source":{"type":"text","data":"x"},"citations":{"enabled":true}}]}]}`: `messages.0.content.0.citations: an answer has no citations`,
 	} {
 		f := newFront(t)
 		status, answer := f.postTo("/v1/messages", "", body)

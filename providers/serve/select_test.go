@@ -2,8 +2,10 @@ package serve_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -86,6 +88,73 @@ func TestSelection(t *testing.T) {
 		}
 		if got := strings.Join(names, " "); got != c.want {
 			t.Errorf("%s: %s, want %s", c.body, got, c.want)
+		}
+	}
+}
+
+// The calls of servers that a request names are shown as its API's own items, and no others.
+func TestShownCalls(t *testing.T) {
+	get, err := bridge.Func("get", "Gets.", func(_ context.Context, in struct {
+		What string `json:"what"`
+	}) (string, error) {
+		if in.What == "" {
+			return "", errors.New("nothing to get")
+		}
+		return in.What + "!", nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	native, err := bridge.NewNative(bridge.NativeOptions{}, get)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer native.Close()
+	prefix, model := "git__", &scripted{}
+	server := serve.New(serve.Options{
+		Toolbox: providers.NewToolbox(bridge.New(bridge.Options{}, bridge.Member{Name: "git", Source: native, Prefix: &prefix})),
+		Caller:  func(*http.Request) bridge.Caller { return bridge.Caller{} },
+		Model: func(string) (providers.Candidate, providers.Settings, error) {
+			return providers.Candidate{Provider: model, Model: "m"}, providers.Settings{}, nil
+		},
+	})
+	ids := regexp.MustCompile(`(mcp|mcptoolu|msg|resp)_[A-Z0-9]{20,}`)
+	ask := func(path, body string) string {
+		model.turns = []providers.Turn{says("", call("1", "git__get", `{"what":"it"}`)), says("", call("2", "git__get", `{"what":""}`)), says("Done.")}
+		w := httptest.NewRecorder()
+		server.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(body)))
+		return ids.ReplaceAllString(w.Body.String(), "${1}_ID")
+	}
+	const (
+		response = `{"model":"m","input":"go","tools":[{"type":"mcp","server_label":"git"}]`
+		message  = `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"go"}],"mcp_servers":[{"name":"git"}]`
+		item     = `{"id":"mcp_ID","type":"mcp_call","status":"completed","server_label":"git","name":"get","arguments":"{\"what\":\"it\"}","output":"it!","error":null,"approval_request_id":null}`
+		use      = `{"type":"mcp_tool_use","id":"mcptoolu_ID","name":"get","server_name":"git","input":`
+		result   = `{"type":"mcp_tool_result","tool_use_id":"mcptoolu_ID","is_error":false,"content":[{"type":"text","text":"it!"}]}`
+	)
+	for _, c := range []struct {
+		path, body string
+		want       []string
+	}{
+		{"/v1/responses", response + "}", []string{`"output":[` + item + `,{"id":"mcp_ID"`, `"status":"failed"`, `"output":null,"error":"nothing to get"`, `"text":"Done."`}},
+		{"/v1/responses", response + `,"stream":true}`, []string{
+			`"server_label":"git","name":"get","arguments":"","output":null,"error":null`, `"type":"response.mcp_call.in_progress"`,
+			`{"delta":"{\"what\":\"it\"}","item_id":"mcp_ID","output_index":0,"sequence_number":4,"type":"response.mcp_call_arguments.delta"}`,
+			`{"arguments":"{\"what\":\"it\"}","item_id":"mcp_ID","output_index":0,"sequence_number":5,"type":"response.mcp_call_arguments.done"}`,
+			`"type":"response.mcp_call.completed"`, `{"item":` + item + `,"output_index":0`, `"type":"response.mcp_call.failed"`,
+		}},
+		{"/v1/messages", message + "}", []string{`"content":[` + use + `{"what":"it"}},` + result + `,` + use, `"is_error":true,"content":[{"type":"text","text":"nothing to get"}]}`, `"text":"Done."`, `"stop_reason":"end_turn"`}},
+		{"/v1/messages", message + `,"stream":true}`, []string{
+			`"index":0,"content_block":` + use + `{}}`, `"index":0,"delta":{"partial_json":"{\"what\":\"it\"}"`, `"index":1,"content_block":` + result,
+		}},
+		{"/v1/messages", strings.Replace(message, `,"mcp_servers":[{"name":"git"}]`, "", 1) + "}", []string{`"content":[{"type":"text","text":"Done."}]`}},
+		{"/v1/responses", `{"model":"m","input":"go"}`, []string{`"output":[{"id":"msg_ID"`}},
+	} {
+		got := ask(c.path, c.body)
+		for _, want := range c.want {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s\nis missing in\n%s", want, got)
+			}
 		}
 	}
 }

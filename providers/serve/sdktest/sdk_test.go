@@ -1,7 +1,8 @@
 // Package sdktest has no code: it tests the endpoints for models with the clients that people use, over each
 // provider.
 //
-// double_test.go has the servers of the providers, sdk_test.go what the clients of testdata print.
+// double_test.go has the servers of the providers, sdk_test.go runs the clients of testdata, which print what
+// expected_test.go has, and matrix_test.go makes the table of docs/models.md.
 package sdktest
 
 import (

@@ -48,7 +48,9 @@ type outBlock struct {
 	text      strings.Builder // of text and thinking
 	signature string          // of thinking
 	call      *providers.Call
-	whole     json.RawMessage // of redacted_thinking
+	server    string            // that has the tool of a call that has run here
+	result    *providers.Result // of such a call
+	whole     json.RawMessage   // of redacted_thinking
 }
 
 // The kinds of blocks that are written.
@@ -57,6 +59,8 @@ const (
 	thinkingBlock = "thinking"
 	toolUse       = "tool_use"
 	redacted      = "redacted_thinking"
+	mcpUse        = "mcp_tool_use"
+	mcpResult     = "mcp_tool_result"
 )
 
 // content returns the block as the API has it; as it begins in a stream, if begins.
@@ -77,17 +81,29 @@ func (b *outBlock) content(begins bool) any {
 			Thinking  string `json:"thinking"`
 			Signature string `json:"signature"`
 		}{b.kind, text, b.signature}
-	case toolUse:
+	case toolUse, mcpUse:
 		input := json.RawMessage("{}")
 		if !begins {
 			input = b.call.Object()
 		}
 		return struct {
-			Type  string          `json:"type"`
-			ID    string          `json:"id"`
-			Name  string          `json:"name"`
-			Input json.RawMessage `json:"input"`
-		}{b.kind, b.call.ID, b.call.Name, input}
+			Type   string          `json:"type"`
+			ID     string          `json:"id"`
+			Name   string          `json:"name"`
+			Server string          `json:"server_name,omitempty"`
+			Input  json.RawMessage `json:"input"`
+		}{b.kind, b.call.ID, b.call.Name, b.server, input}
+	case mcpResult:
+		type text struct {
+			Type string `json:"type"`
+			Text string `json:"text"`
+		}
+		return struct {
+			Type    string `json:"type"`
+			CallID  string `json:"tool_use_id"`
+			IsError bool   `json:"is_error"`
+			Content []text `json:"content"`
+		}{b.kind, b.call.ID, b.result.Content.IsError(), []text{{textBlock, b.result.Text(false)}}}
 	}
 	return b.whole
 }
@@ -99,8 +115,8 @@ func (r *request) begin(w *endpoint.Writer) endpoint.Answer {
 	}}
 }
 
-// Event takes the text and the thinking of the model. The client does not see the calls of the
-// bridge's tools: what follows them are more blocks of the same message.
+// Event takes the text and the thinking of the model, and the calls of the servers that the client has named. It
+// does not see other calls of the bridge's tools: what follows them are more blocks of the same message.
 func (a *answer) Event(e providers.Event) {
 	switch e.Type {
 	case providers.EventTurnStart:
@@ -111,7 +127,25 @@ func (a *answer) Event(e providers.Event) {
 		a.add(thinkingBlock, e.Text)
 	case providers.EventThinkingEnd:
 		a.endThinking(e.Raw)
+	case providers.EventToolResult:
+		if e.Server != "" {
+			a.show(&e)
+		}
 	}
+}
+
+// show adds a call that has run here, and its result.
+func (a *answer) show(e *providers.Event) {
+	call := &providers.Call{ID: "mcptoolu_" + rand.Text(), Name: e.Tool, Arguments: e.Call.Arguments}
+	a.sendUse(&outBlock{kind: mcpUse, call: call, server: e.Server})
+	a.start(&outBlock{kind: mcpResult, call: call, result: e.Result})
+	a.end()
+}
+
+// sendUse adds a call.
+func (a *answer) sendUse(b *outBlock) {
+	a.start(b)
+	a.sendDelta("input_json_delta", "partial_json", string(b.call.Object()))
 }
 
 // add adds a piece to the block of a kind.
@@ -144,9 +178,7 @@ func (a *answer) endThinking(raw json.RawMessage) {
 // Finish sends the calls of the client's tools, and the end.
 func (a *answer) Finish(run *providers.Run, calls []*providers.Call) map[string]json.RawMessage {
 	for _, c := range calls {
-		b := &outBlock{kind: toolUse, call: c}
-		a.start(b)
-		a.sendDelta("input_json_delta", "partial_json", string(c.Object()))
+		a.sendUse(&outBlock{kind: toolUse, call: c})
 	}
 	a.end()
 	stop := stopReason(run.Stop, len(calls) > 0)

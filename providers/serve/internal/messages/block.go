@@ -136,6 +136,10 @@ func signed(model string, content json.RawMessage) *providers.Raw {
 	}) {
 		return nil
 	}
+	blocks = slices.DeleteFunc(blocks, func(b []byte) bool { // of calls that have run here
+		kind := rawjson.TextAt(b, "type")
+		return kind == mcpUse || kind == mcpResult
+	})
 	for i := range blocks {
 		blocks[i] = wire.CutMember(blocks[i], "cache_control") // the provider sets its own
 	}

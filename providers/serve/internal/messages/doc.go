@@ -3,7 +3,7 @@
 //
 // request.go reads requests: block.go the blocks of messages, server.go the servers whose
 // tools it selects, parameter.go what tunes the answer. answer.go
-// writes responses, answer_stream.go their streams, and count.go counts tokens.
+// writes responses, answer_stream.go their streams.
 package messages
 
 import (

@@ -93,8 +93,8 @@ func orJSON(raw json.RawMessage, other string) json.RawMessage {
 	return raw
 }
 
-// Event takes the text and the thinking of the model. The client does not see the calls of the
-// bridge's tools: what follows them are more items of the same response.
+// Event takes the text and the thinking of the model, and the calls of the servers that the client has named. It
+// does not see other calls of the bridge's tools: what follows them are more items of the same response.
 func (a *answer) Event(e providers.Event) {
 	switch e.Type {
 	case providers.EventTurnStart:
@@ -105,7 +105,26 @@ func (a *answer) Event(e providers.Event) {
 		a.add(reasoning, e.Text)
 	case providers.EventThinkingEnd:
 		a.endReasoning(e.Raw)
+	case providers.EventToolResult:
+		if e.Server != "" {
+			a.show(&e)
+		}
 	}
+}
+
+// show adds a call that has run here.
+func (a *answer) show(e *providers.Event) {
+	i := newItem(mcpCall)
+	i.call, i.server, i.name, i.result = e.Call, e.Server, e.Tool, e.Result
+	a.start(i)
+	a.send(&event{Type: "response.mcp_call.in_progress", Bare: true})
+	a.sendCall()
+	end := "response.mcp_call.completed"
+	if i.failed() {
+		end = "response.mcp_call.failed"
+	}
+	a.send(&event{Type: end, Bare: true})
+	a.end()
 }
 
 // add adds a piece to the item of a kind.

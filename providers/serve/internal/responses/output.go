@@ -15,10 +15,12 @@ type outItem struct {
 	id        string
 	text      strings.Builder // of a message, and of reasoning
 	call      *providers.Call
-	namespace string          // of the tool that is called; may be ""
-	name      string          // of the tool, in its namespace
-	input     string          // of a custom tool's call
-	signed    json.RawMessage // reasoning as its provider sent it
+	server    string            // that has the tool of a call that has run here
+	result    *providers.Result // of such a call
+	namespace string            // of the tool that is called; may be ""
+	name      string            // of the tool, in its namespace
+	input     string            // of a custom tool's call
+	signed    json.RawMessage   // reasoning as its provider sent it
 }
 
 // The kinds of items that are written.
@@ -27,10 +29,11 @@ const (
 	reasoning = "reasoning"
 	function  = "function_call"
 	custom    = "custom_tool_call"
+	mcpCall   = "mcp_call"
 )
 
 // idPrefix are the prefixes of the ids of items.
-var idPrefix = map[string]string{message: "msg_", reasoning: "rs_", function: "fc_", custom: "ctc_"}
+var idPrefix = map[string]string{message: "msg_", reasoning: "rs_", function: "fc_", custom: "ctc_", mcpCall: "mcp_"}
 
 func newItem(kind string) *outItem { return &outItem{kind: kind, id: idPrefix[kind] + rand.Text()} }
 
@@ -109,6 +112,9 @@ func (i *outItem) json(begins bool) any {
 	if begins {
 		arguments = ""
 	}
+	if i.kind == mcpCall {
+		return i.mcpJSON(status, arguments)
+	}
 	return struct {
 		ID        string `json:"id"`
 		Type      string `json:"type"`
@@ -119,6 +125,32 @@ func (i *outItem) json(begins bool) any {
 		Arguments string `json:"arguments"`
 	}{i.id, i.kind, status, i.call.ID, i.name, i.namespace, arguments}
 }
+
+// mcpJSON returns the item of a call that has run here.
+func (i *outItem) mcpJSON(status, arguments string) any {
+	v := struct {
+		ID        string  `json:"id"`
+		Type      string  `json:"type"`
+		Status    string  `json:"status"`
+		Server    string  `json:"server_label"`
+		Name      string  `json:"name"`
+		Arguments string  `json:"arguments"`
+		Output    *string `json:"output"`
+		Error     *string `json:"error"`
+		Approval  *string `json:"approval_request_id"`
+	}{ID: i.id, Type: i.kind, Status: status, Server: i.server, Name: i.name, Arguments: arguments}
+	if status != "completed" {
+		return v
+	}
+	text := i.result.Text(false)
+	if v.Output = &text; i.failed() {
+		v.Status, v.Output, v.Error = "failed", nil, &text
+	}
+	return v
+}
+
+// failed reports whether a call that has run here has failed.
+func (i *outItem) failed() bool { return i.result.Content.IsError() }
 
 // callItem returns the item for a call of the client's own tool.
 func (r *request) callItem(c *providers.Call) *outItem {

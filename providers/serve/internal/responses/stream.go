@@ -8,6 +8,7 @@ type event struct {
 	Part     *textPart
 	Delta    string
 	Whole    string // of the text, the arguments or the input
+	Bare     bool   // only the item's place is sent
 }
 
 // send sends an event about the response or its open item.
@@ -37,6 +38,7 @@ func (a *answer) send(e *event) {
 		v["summary_index"] = 0
 	}
 	switch {
+	case e.Bare:
 	case e.Part != nil:
 		v["part"] = e.Part
 	case e.Delta != "":
@@ -54,12 +56,13 @@ func (a *answer) send(e *event) {
 }
 
 // wholeMember is the member of a done event that has the whole, by the kind of its item.
-var wholeMember = map[string]string{message: "text", reasoning: "text", function: "arguments", custom: "input"}
+var wholeMember = map[string]string{message: "text", reasoning: "text", function: "arguments", custom: "input", mcpCall: "arguments"}
 
 // pieceOf begins the types of events about the pieces of an item, by its kind.
 var pieceOf = map[string]string{
 	message: "response.output_text", reasoning: "response.reasoning_summary_text",
 	function: "response.function_call_arguments", custom: "response.custom_tool_call_input",
+	mcpCall: "response.mcp_call_arguments",
 }
 
 // partOf begins the types of events about the part of an item of text, by its kind.
@@ -100,7 +103,7 @@ func (a *answer) sendPiece(piece string) {
 // sendCall sends a whole call.
 func (a *answer) sendCall() {
 	whole := a.open.input
-	if a.open.kind == function {
+	if a.open.kind != custom {
 		whole = string(a.open.call.Arguments)
 	}
 	if whole != "" {
