@@ -71,7 +71,7 @@ func (b browser) console(t *testing.T, bridge *running) tab {
 	}
 	go func() { // until the tab closes
 		for m, err := range chromedp.Console(ctx) {
-			if err == nil && (m.IsException() || m.Type == chromedp.ConsoleError || strings.Contains(m.Text, "Content Security Policy")) {
+			if err == nil && (m.IsException() || m.Type == chromedp.ConsoleError && !strings.HasPrefix(m.Text, "Failed to load resource") || strings.Contains(m.Text, "Content Security Policy")) {
 				t.Errorf("the console of the page: %s", m)
 			}
 		}
