@@ -147,7 +147,7 @@ func runPins(_ context.Context, args []string, std streams) error {
 	case err != nil:
 		return err
 	case *asJSON:
-		return printJSON(std.out, slices.Concat([]pinnedServer{}, servers))
+		return printJSON(std.out, append([]pinnedServer{}, servers...))
 	case len(servers) == 0:
 		output.Item(std.out, "", fmt.Sprintf(`no server of %s has "pin": true`, cfg.Path))
 	}
