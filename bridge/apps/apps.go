@@ -2,8 +2,9 @@
 // themselves (the extension io.modelcontextprotocol/ui).
 //
 // A tool that only pages may call (its _meta.ui.visibility is ["app"]) is listed to clients that show pages,
-// which keep it from their models, and to nobody else. A page knows its tools by the names that its server has for them: a
-// client that calls one by such a name reaches the only tool that it sees with that name.
+// which keep it from their models, and to nobody else. A page knows its tools by the names that its server
+// has for them: a client that shows pages, and calls a tool by such a name, reaches the only one that it sees
+// with that name. For other clients a name that is not listed is unknown.
 //
 // apps.go is all of it.
 package apps
@@ -69,7 +70,7 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	}
 	reply := s.Session.Do(ctx, req)
 	kind, key, ok := bridge.Routes(req.Method)
-	if !ok || kind == bridge.Prompts || reply.Err == nil || reply.Err.Code != toolformat.NotFound || reply.Err.Raw != nil {
+	if !s.shows || !ok || kind == bridge.Prompts || reply.Err == nil || reply.Err.Code != toolformat.NotFound || reply.Err.Raw != nil {
 		return reply
 	}
 	name, fault := s.shown(ctx, kind, req.Target)

@@ -167,6 +167,12 @@ func TestOwnNames(t *testing.T) {
 	if _, fault = do(t, s, wire.MethodToolsCall, "refreshh"); fault == nil || fault.Code != toolformat.NotFound {
 		t.Errorf("an unknown tool: %v", fault)
 	}
+	model := open(t, same, bridge.Caller{ID: "model"})
+	for _, own := range []string{"first", "refresh"} {
+		if got, fault := do(t, model, wire.MethodToolsCall, own); fault == nil || fault.Code != toolformat.NotFound {
+			t.Errorf("%s, where no pages are shown: %s, %v", own, got, fault)
+		}
+	}
 }
 
 // What a caller does not see it reaches by no name, and does not make a name ambiguous.
