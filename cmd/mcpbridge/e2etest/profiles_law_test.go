@@ -368,6 +368,7 @@ func TestProfilesLaw(t *testing.T) {
 	}
 	for seed := range uint64(seeds) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel() // it mostly waits
 			r := rand.New(rand.NewPCG(seed, 1))
 			w := newWorld(t, r)
 			var sessions []*lawSession
