@@ -99,12 +99,18 @@ func (r *registry) find(id string, sender identity) *session {
 	return found
 }
 
-// endSession removes a session and ends it.
+// endSession removes a session and ends it. Once the Server is being closed, close does that.
 func (r *registry) endSession(s *session) {
 	r.mu.Lock()
-	r.remove(s)
+	open := r.server.begin() // which Close waits for
+	if open {
+		r.remove(s)
+	}
 	r.mu.Unlock()
-	s.end(errEnded)
+	if open {
+		defer r.server.work.Done()
+		s.end(errEnded)
+	}
 }
 
 // close ends all sessions, and keeps others from being added.
