@@ -17,7 +17,8 @@ import (
 //
 // Each provider maps it to what its API has. Where that has nothing, or has it not beside tools, or
 // refuses the schema, the loop asks for the answer by a tool that the model must call, and a model
-// that cannot call any is told in words. Such answers are checked as with Checked.
+// that cannot call any is told in words. Such answers are held back, checked and asked for once more, too;
+// a text that is wrong again is the answer, with a note.
 type AnswerFormat struct {
 	Schema      json.RawMessage // JSON Schema of the answer; nil means any object
 	Name        string          // of the schema

@@ -143,6 +143,11 @@ func (r *runner) takeAnswer(m *Message, calls []*Call) (done bool, err error) {
 		r.emit(Event{Type: EventTextDelta, Text: string(raw)})
 		r.addMessage(*m)
 		return true, nil
+	case a.repaired && !a.format.Checked && m.Text() != "": // as of a provider that does not hold its models to a schema
+		r.note("the answer does not follow the schema: %v", wrong)
+		r.emit(Event{Type: EventTextDelta, Text: m.Text()})
+		r.addMessage(textOnly(m))
+		return true, nil
 	case a.repaired:
 		r.addMessage(textOnly(m))
 		return false, &APIError{Status: http.StatusOK, Type: "invalid_answer", Message: "the model's answer does not follow the schema: " + wrong.Error()}
