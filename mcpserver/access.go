@@ -167,10 +167,11 @@ func (s *Server) Knows(r *http.Request) bool {
 	return refused == nil
 }
 
-// bearer returns the token in the Authorization header, or for an endpoint of models in that of
-// Anthropic's clients; "" without one.
+// bearer returns the token in the Authorization header, or that in X-Api-Key of a request to an endpoint
+// of models by a client of Anthropic's API, which requires Anthropic-Version; "" without one.
 func bearer(r *http.Request) string {
-	if key := r.Header.Get("X-Api-Key"); key != "" && strings.HasPrefix(r.URL.Path, "/v1/") && r.Header.Get("Authorization") == "" {
+	anthropic := r.Header.Get("Anthropic-Version") != "" && strings.HasPrefix(r.URL.Path, "/v1/")
+	if key := r.Header.Get("X-Api-Key"); anthropic && key != "" && r.Header.Get("Authorization") == "" {
 		return key
 	}
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")

@@ -111,7 +111,7 @@ func (w *world) chatBy(t *testing.T, api, principal, asked string) {
 	}
 	header := bearer(lawSecret(principal))
 	if api == "/messages" { // as Anthropic's clients send it
-		header = http.Header{"X-Api-Key": {lawSecret(principal)}}
+		header = http.Header{"X-Api-Key": {lawSecret(principal)}, "Anthropic-Version": {"2023-06-01"}}
 	}
 	resp, err := peer.Do(t.Context(), http.DefaultClient, http.MethodPost, w.web.URL+path+api, []byte(lawAPIs[api]), header)
 	if err != nil {
