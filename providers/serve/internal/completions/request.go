@@ -71,10 +71,7 @@ var known = []string{
 func readRequest(body []byte) (*request, error) {
 	var r request
 	var err error
-	if err = endpoint.Decode(body, &r); err != nil {
-		return nil, err
-	}
-	if r.rest, err = endpoint.Rest(body, known); err != nil {
+	if r.rest, err = endpoint.Read(body, &r, known); err != nil {
 		return nil, err
 	}
 	switch {

@@ -41,8 +41,11 @@ func Decode(body []byte, v any) error {
 // maxUnknown bounds the members of a request that are not known.
 const maxUnknown = 100
 
-// Rest returns the members of a body other than some that are known.
-func Rest(body []byte, known []string) (map[string]json.RawMessage, error) {
+// Read decodes a body into v, as Decode does, and returns its members other than those that are known.
+func Read(body []byte, v any, known []string) (map[string]json.RawMessage, error) {
+	if err := Decode(body, v); err != nil {
+		return nil, err
+	}
 	var rest map[string]json.RawMessage
 	if err := json.Unmarshal(body, &rest); err != nil {
 		return nil, err

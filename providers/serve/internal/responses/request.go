@@ -48,10 +48,7 @@ var known = []string{
 func readRequest(body []byte, kept func(string) json.RawMessage) (*request, error) {
 	r := request{id: "resp_" + rand.Text(), kept: kept}
 	var err error
-	if err = endpoint.Decode(body, &r); err != nil {
-		return nil, err
-	}
-	if r.rest, err = endpoint.Rest(body, known); err != nil {
+	if r.rest, err = endpoint.Read(body, &r, known); err != nil {
 		return nil, err
 	}
 	switch {
