@@ -362,9 +362,9 @@ func (w *world) steal(t *testing.T) {
 // Whatever the profiles, nobody sees, calls, completes, watches, resumes or cancels what is not in its
 // own, or reads of it in an error, a log message or a notification.
 func TestProfilesLaw(t *testing.T) {
-	seeds, share := 2, 6 // of the sessions one of so many is tried
+	seeds, share := 2, 6 // of the sessions one of so many is tried: what they try on each other grows with the square
 	if os.Getenv("MCPBRIDGE_LONG") != "" {
-		seeds, share = 12, 1
+		seeds, share = 12, 3
 	}
 	for seed := range uint64(seeds) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
