@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 )
 
@@ -107,7 +109,7 @@ func (b browser) newTab(t testing.TB) tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx)
 	t.Cleanup(cancel)
-	if err := chromedp.Do(ctx); err != nil { // the tab lives as long as this context
+	if err := chromedp.Do(ctx, quiet); err != nil { // the tab lives as long as this context
 		t.Fatal(err)
 	}
 	limited, stop := context.WithTimeout(ctx, 4*patience) // for all that is done in it
@@ -118,6 +120,13 @@ func (b browser) newTab(t testing.TB) tab {
 		}
 	}}
 }
+
+// quiet turns off the events of the network, each message of a WebSocket among them. chromedp stops reading the
+// events of a tab that it closes, and all of the browser stands still once 1024 more have come.
+var quiet = chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+	_, err := cdp.Call(ctx, t, network.Disable, cdp.Empty{})
+	return err
+})
 
 // visit loads a page in the tab.
 func (b tab) visit(t testing.TB, url string) {

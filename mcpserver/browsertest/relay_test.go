@@ -33,9 +33,6 @@ func TestCarrier(t *testing.T) {
 			contract.Run(t, func(t *testing.T) bridge.Source { return newRelay(t, era, inNode) })
 		})
 		t.Run("page/"+era, func(t *testing.T) {
-			if os.Getenv("MCPBRIDGE_PAGES") == "" {
-				t.Skip("MCPBRIDGE_PAGES is not set: Chromium may hang when it closes the page of a hundred calls")
-			}
 			browser := startBrowser(t)
 			contract.Run(t, func(t *testing.T) bridge.Source { return newRelay(t, era, browser.inPage) })
 		})
