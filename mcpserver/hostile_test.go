@@ -256,6 +256,23 @@ func TestResultIsNoObject(t *testing.T) {
 	}
 }
 
+// A member of a server of the legacy era that only the modern era has is not repeated, however it is written:
+// of two, clients would take the server's.
+func TestModernMembersOfLegacyResult(t *testing.T) {
+	for _, c := range []struct{ method, result, want string }{
+		{"tools/call", `{"content":[],"resultType":"input_required"}`, `{"resultType":"complete","content":[]}`},
+		{"tools/call", `{"resultType" : "task", "a":1, "resultType":2, "ttlMs":5}`, `{"resultType":"complete","a":1,"ttlMs":5}`},
+		{"tools/call", `{"result\u0054ype":"task"}`, `{"resultType":"complete"}`},
+		{"tools/call", `{ "content":[{"resultType":"a"}] }`, `{"resultType":"complete","content":[{"resultType":"a"}] }`},
+		{"resources/read", `{"contents":[],"ttlMs":9,"cacheScope":"public"}`, `{"resultType":"complete","ttlMs":0,"cacheScope":"private","contents":[]}`},
+	} {
+		p := newMade(t, Options{}, func(context.Context, *bridge.Request) bridge.Reply { return bridge.Result([]byte(c.result), nil) })
+		if body := p.send(c.method, "x", `"name":"x","uri":"x",`, "").Body.Bytes(); string(wire.Lookup(body, "result")) != c.want {
+			t.Errorf("%s: %s becomes %s", c.method, c.result, body)
+		}
+	}
+}
+
 // A source that does not name itself can be discovered.
 func TestDiscoverWithoutServerInfo(t *testing.T) {
 	p := newMade(t, Options{}, okay)

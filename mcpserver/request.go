@@ -1,8 +1,10 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
 	"strings"
+	"unicode"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -135,7 +137,8 @@ func freshness(extra []byte) string {
 	return strings.Join(members, ",")
 }
 
-// decorate adds members at the beginning of a result, unless it is of the modern era already.
+// decorate adds members at the beginning of a result, unless it is of the modern era already. Members of
+// these keys that a server of the legacy era has sent mean nothing, and are left out.
 func decorate(reply bridge.Reply, members string) bridge.Reply {
 	if reply.Err != nil || reply.Modern {
 		return reply
@@ -144,15 +147,28 @@ func decorate(reply bridge.Reply, members string) bridge.Reply {
 	if len(reply.Result) == 0 || reply.Result[0] != '{' {
 		return bridge.Failed(toolformat.Errorf(toolformat.Internal, "the result is not an object"))
 	}
-	buf := wire.NewBuffer(len(reply.Result) + len(members) + 1)
+	result := reply.Result
+	for _, key := range modernMembers {
+		if strings.Contains(members, `"`+key+`":`) && hasMember(result, key) {
+			result = wire.CutMember(result, key)
+		}
+	}
+	buf := wire.NewBuffer(len(result) + len(members) + 1)
 	buf.B = append(append(buf.B, '{'), members...)
-	rest := reply.Result[1:]
-	if next := wire.FirstMember(reply.Result); next > 0 {
+	rest := result[1:]
+	if next := wire.FirstMember(result); next > 0 {
 		buf.B = append(buf.B, ',')
-		rest = reply.Result[next:]
+		rest = result[next:]
 	}
 	buf.B = append(buf.B, rest...)
 	return bridge.Result(buf.B, buf)
+}
+
+// hasMember is wire.Lookup(result, key) != nil. It reads JSON only if the end of the key stands somewhere, from
+// its capital letter on, which texts have rarely, or an escaped letter, which might be one of the key.
+func hasMember(result []byte, key string) bool {
+	end := key[strings.IndexFunc(key, unicode.IsUpper):] + `"`
+	return (bytes.Contains(result, []byte(end)) || bytes.Contains(result, []byte(`\u00`))) && wire.Lookup(result, key) != nil
 }
 
 // forLegacy removes from a modern result what SDKs of the legacy era reject: structured content
