@@ -38,9 +38,9 @@ const standIn = "value-of-a-reference"
 // get the same values: a command runs once, and once more after Forget. The zero References is ready, and
 // may be used by many goroutines.
 type References struct {
-	mu      sync.Mutex // guards what follows; held while a command runs
+	mu      sync.Mutex // guards what follows; held for no work that can take long
 	store   *secret.Store
-	outputs map[string]string // of commands, by folder and text
+	outputs map[string]func() (string, error) // of commands, by folder and text: the first call runs it
 }
 
 // Forget has the commands run again.
@@ -89,22 +89,32 @@ func (d *decoder) keychain(r *References, name string) (string, error) {
 	if !secret.IsName(name) {
 		return "", fmt.Errorf("expected %s; %s", secret.NameRule, withoutDefault)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.store == nil {
-		var err error
-		if r.store, err = secret.Of(secret.Config); err != nil {
-			return "", err
-		}
+	store, err := r.secrets()
+	if err != nil {
+		return "", err
 	}
-	if !slices.Contains(d.envFiles, r.store.Path()) {
-		d.envFiles = append(d.envFiles, r.store.Path())
+	if !slices.Contains(d.envFiles, store.Path()) {
+		d.envFiles = append(d.envFiles, store.Path())
 	}
-	text, err := r.store.Load(name)
+	text, err := store.Load(name)
 	if err == nil && text == nil {
 		err = fmt.Errorf("no such secret (mcpbridge secret set %s)", name)
 	}
 	return string(text), err
+}
+
+// secrets returns the user's store.
+func (r *References) secrets() (*secret.Store, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.store == nil {
+		store, err := secret.Of(secret.Config)
+		if err != nil {
+			return nil, err
+		}
+		r.store = store
+	}
+	return r.store, nil
 }
 
 // secretFile returns the text of a file, without the end of its last line.
@@ -143,27 +153,34 @@ func (l Loader) searchPath() string {
 	return path
 }
 
-// output returns what a command prints, without the end of its last line.
+// output returns what a command prints, without the end of its last line. One that fails runs again when it is
+// next asked for.
 func (r *References) output(command, dir, searchPath string) (string, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	key := dir + "\x00" + command
-	if known, ok := r.outputs[key]; ok {
-		return known, nil
-	}
 	words, err := splitWords(command)
 	if err != nil {
 		return "", err
 	}
-	text, err := runFor(words, dir, searchPath)
-	if err != nil {
-		return "", err
+	key := dir + "\x00" + command
+	r.mu.Lock()
+	run := r.outputs[key]
+	if run == nil {
+		if r.outputs == nil {
+			r.outputs = map[string]func() (string, error){}
+		}
+		outputs := r.outputs // of before the next Forget
+		run = sync.OnceValues(func() (string, error) {
+			text, err := runFor(words, dir, searchPath)
+			if err != nil {
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				delete(outputs, key)
+			}
+			return withoutEnd(text), err
+		})
+		outputs[key] = run
 	}
-	if r.outputs == nil {
-		r.outputs = map[string]string{}
-	}
-	r.outputs[key] = withoutEnd(text)
-	return r.outputs[key], nil
+	r.mu.Unlock()
+	return run()
 }
 
 // runFor runs a command and returns its output. It gets the environment of this process without the key of

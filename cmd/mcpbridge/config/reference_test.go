@@ -2,10 +2,12 @@ package config
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/secret"
@@ -144,6 +146,47 @@ func TestCommandReference(t *testing.T) {
 			t.Errorf("%s: %v", command, err)
 		}
 	}
+}
+
+// A command that takes long keeps no other load waiting, nor Forget.
+func TestSlowCommand(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the commands are a shell's")
+	}
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	r := &References{}
+	load := func(command string) string {
+		text := `{"mcpServers": {"a": {"command": "x", "args": ["${command:` + command + `}"]}}}`
+		c, err := Loader{References: r}.Parse(filepath.Join(dir, FileName), []byte(text))
+		if err != nil || c.Servers[0].Fault != nil {
+			t.Errorf("%s: %v, %v", command, err, c.Servers[0].Fault)
+			return ""
+		}
+		return c.Servers[0].Args[0]
+	}
+	if err := exec.Command("mkfifo", pipe).Run(); err != nil {
+		t.Skip(err)
+	}
+	var slow sync.WaitGroup
+	slow.Go(func() {
+		if got := load("cat pipe"); got != "done" {
+			t.Errorf("got %q", got)
+		}
+	})
+	out, err := os.OpenFile(pipe, os.O_WRONLY, 0) // when it is read from
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := load("echo quick"); got != "quick" {
+		t.Errorf("got %q", got)
+	}
+	r.Forget()
+	if _, err := out.WriteString("done\n"); err != nil {
+		t.Error(err)
+	}
+	out.Close()
+	slow.Wait()
 }
 
 func TestSplitWords(t *testing.T) {
