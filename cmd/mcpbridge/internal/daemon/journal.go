@@ -21,9 +21,9 @@ type journal struct {
 	pending    map[string]*pending
 	last       int               // order of the latest request
 	questions  map[string]bool   // requests of the daemon that the client has not answered, by their raw ids
-	initialize *wire.Message     // nil before the first one
+	initialize *said             // nil before the first one
 	ready      []byte            // notifications/initialized, if it has been sent
-	level      *wire.Message     // the latest logging/setLevel
+	level      *said             // the latest logging/setLevel
 	watched    map[string][]byte // params of subscriptions by the URI of the resource
 	lists      map[string]uint64 // checksum of the latest first page by its method
 	own        map[string]own    // the shim's own requests by their raw ids
@@ -33,12 +33,17 @@ type journal struct {
 
 // pending is a request of the client that waits for its answer.
 type pending struct {
-	order  int
+	order int
+	id    string // raw
+	list  string // method of a request for the first page of a list; else ""
+	line  []byte
+	sent  bool // a daemon may have carried it out
+}
+
+// said is a request that each daemon is told of.
+type said struct {
 	id     string // raw
-	method string
-	params wire.Params
-	line   []byte
-	sent   bool // a daemon may have carried it out
+	params []byte
 }
 
 // own is a request of the shim itself.
@@ -55,20 +60,18 @@ func newJournal() *journal {
 }
 
 // fromClient notes a message of the client and returns the line for the daemon: the line itself, another
-// one, or nil for none. After sent the requests in it have left. refused are answers to requests that have the
+// one, or nil for none. requests are those in it, for sent. refused are answers to requests that have the
 // id of one which waits: whose answer the next one with that id is, nobody could tell.
-func (j *journal) fromClient(line []byte) (forward []byte, refused [][]byte, sent func()) {
+func (j *journal) fromClient(line []byte) (forward []byte, requests []*pending, refused [][]byte) {
 	members, isBatch, err := wire.SplitBatch(line, maxBatch)
 	if !isBatch {
 		members = [][]byte{line}
 	}
-	nothing := func() {}
 	if err != nil { // the daemon says what is wrong
-		return line, nil, nothing
+		return line, nil, nil
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	var requests []*pending
 	forwarded, rewritten := members[:0], false
 	for _, member := range members {
 		m, err := wire.Split(member)
@@ -96,18 +99,21 @@ func (j *journal) fromClient(line []byte) (forward []byte, refused [][]byte, sen
 	switch {
 	case !rewritten:
 	case len(forwarded) == 0:
-		return nil, refused, nothing
+		return nil, nil, refused
 	case isBatch:
 		line = slices.Concat([]byte("["), bytes.Join(forwarded, []byte(",")), []byte("]"))
 	default:
 		line = forwarded[0]
 	}
-	return line, refused, func() {
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		for _, r := range requests {
-			r.sent = true
-		}
+	return line, requests, refused
+}
+
+// sent notes that a daemon may carry out requests of the client.
+func (j *journal) sent(requests []*pending) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, r := range requests {
+		r.sent = true
 	}
 }
 
@@ -116,13 +122,17 @@ const maxBatch = 100_000
 
 func (j *journal) request(m *wire.Message, line []byte) *pending {
 	j.last++
-	p := &pending{order: j.last, id: string(m.ID), method: m.Method, params: m.Params, line: line}
+	p := &pending{order: j.last, id: string(m.ID), line: line}
 	j.pending[p.id] = p
 	switch m.Method {
+	case wire.MethodToolsList, wire.MethodPromptsList, wire.MethodResourcesList, wire.MethodTemplatesList:
+		if m.Params.Get(wire.Cursor) == nil {
+			p.list = m.Method
+		}
 	case wire.MethodInitialize:
-		j.initialize = m
+		j.initialize = &said{p.id, m.Params.Raw}
 	case wire.MethodSetLevel:
-		j.level = m
+		j.level = &said{p.id, m.Params.Raw}
 	case wire.MethodSubscribe:
 		if uri, ok := m.Params.Text(wire.URI); ok {
 			j.watched[uri] = m.Params.Raw
@@ -190,8 +200,8 @@ func (j *journal) answer(id, line, result []byte) []byte {
 		return line
 	}
 	delete(j.pending, p.id)
-	if _, lists := changed[p.method]; lists && result != nil && p.params.Get(wire.Cursor) == nil {
-		j.lists[p.method] = j.checksum(result)
+	if p.list != "" && result != nil {
+		j.lists[p.list] = j.checksum(result)
 	}
 	return line
 }
@@ -312,14 +322,14 @@ func (j *journal) again() (lines [][]byte) {
 		lines = append(lines, appendRequest(nil, id, method, params))
 	}
 	ask := func(method string, params []byte) { askFor("", method, params) }
-	if j.initialize != nil && j.pending[string(j.initialize.ID)] == nil {
-		ask(wire.MethodInitialize, j.initialize.Params.Raw)
+	if j.initialize != nil && j.pending[j.initialize.id] == nil {
+		ask(wire.MethodInitialize, j.initialize.params)
 	}
 	if j.ready != nil {
 		lines = append(lines, j.ready)
 	}
-	if j.level != nil && j.pending[string(j.level.ID)] == nil {
-		ask(wire.MethodSetLevel, j.level.Params.Raw)
+	if j.level != nil && j.pending[j.level.id] == nil {
+		ask(wire.MethodSetLevel, j.level.params)
 	}
 	for _, uri := range slices.Sorted(maps.Keys(j.watched)) {
 		ask(wire.MethodSubscribe, j.watched[uri])
@@ -332,12 +342,13 @@ func (j *journal) again() (lines [][]byte) {
 	for _, p := range j.inOrder() {
 		lines = append(lines, p.line)
 		p.sent = true // the new daemon may carry it out before it is lost, too
-		meta := p.params.Get(wire.Meta)
-		if p.method != wire.MethodListen || meta == nil {
+		m, err := wire.Split(p.line)
+		meta := m.Params.Get(wire.Meta)
+		if err != nil || m.Method != wire.MethodListen || meta == nil {
 			continue
 		}
 		for _, method := range slices.Sorted(maps.Keys(j.lists)) {
-			if string(wire.Lookup(wire.Lookup(p.params.Raw, "notifications"), selected[method])) == "true" {
+			if string(wire.Lookup(wire.Lookup(m.Params.Raw, "notifications"), selected[method])) == "true" {
 				askFor(p.id, method, withMeta(meta))
 			}
 		}

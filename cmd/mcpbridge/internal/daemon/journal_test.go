@@ -48,8 +48,8 @@ func (p *player) play(line string) {
 		p.got = p.fail("gone")
 	case strings.HasPrefix(line, "> "):
 		p.done()
-		forward, refused, sent := p.fromClient([]byte(in[2:]))
-		sent()
+		forward, requests, refused := p.fromClient([]byte(in[2:]))
+		p.sent(requests)
 		p.got = refused
 		if string(forward) != want {
 			p.Errorf("%s\n gave the daemon %s", line, forward)
@@ -86,9 +86,9 @@ func FuzzJournal(f *testing.F) {
 	f.Fuzz(func(t *testing.T, client, daemon []byte) {
 		j := newJournal()
 		for range 2 {
-			_, _, sent := j.fromClient([]byte(string(client)))
+			_, requests, _ := j.fromClient([]byte(string(client)))
 			j.fromDaemon([]byte(string(daemon)))
-			sent()
+			j.sent(requests)
 			j.repeated()
 			j.lost()
 			j.again()
@@ -112,5 +112,20 @@ func TestSentToTheSecond(t *testing.T) {
 	j.lost()
 	if ids := j.repeated(); len(ids) != 1 || ids[0] != "1" {
 		t.Errorf("repeated %q, expected 1", ids)
+	}
+}
+
+// TestJournalIsCheap holds that little is allocated for a call: garbage costs a shim as much CPU time as all else
+// that it does itself.
+func TestJournalIsCheap(t *testing.T) {
+	j := newJournal()
+	call := []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search","arguments":{"query":"x"}}}`)
+	answer := []byte(`{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`)
+	if n := testing.AllocsPerRun(100, func() {
+		_, requests, _ := j.fromClient(call)
+		j.sent(requests)
+		j.fromDaemon(answer)
+	}); n > 3 {
+		t.Errorf("%g allocations for a call, expected that of what waits, its id and the list of them", n)
 	}
 }

@@ -114,13 +114,13 @@ func (s *Shim) readClient(in io.Reader, limit int) {
 func (s *Shim) send(line []byte) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	line, refused, sent := s.journal.fromClient(line)
+	line, requests, refused := s.journal.fromClient(line)
 	s.tell(refused)
 	if line == nil {
 		return
 	}
 	if n, err := s.conn.Load().Write(append(line, '\n')); err == nil || n >= len(line) {
-		sent()
+		s.journal.sent(requests)
 	}
 }
 
