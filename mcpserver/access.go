@@ -66,12 +66,13 @@ func (f *refusal) write(w http.ResponseWriter, r *http.Request, s *Server) {
 // sends no Origin with the GET of an image, a link or a script, and such a GET of another site would
 // begin a session (W3C, Fetch Metadata Request Headers).
 //
-// A browser comes to a page of Options.Logins from anywhere: that checks itself where a request comes from.
-func (a *Access) checkOrigin(r *http.Request, login bool) *refusal {
-	if !a.hostAllowed(r) {
+// A browser comes from anywhere to what is foreign, Options.Logins and Options.Framed: that checks itself where a
+// request comes from.
+func (a *Access) checkOrigin(r *http.Request, foreign bool) *refusal {
+	if !a.hostAllowed(r, r.Host) {
 		return &refusal{status: http.StatusForbidden, reason: "unknown name in the Host header: add it to publicHosts in the config"}
 	}
-	if login {
+	if foreign {
 		return nil
 	}
 	origin := r.Header.Get("Origin")
@@ -181,8 +182,9 @@ func bearer(r *http.Request) string {
 	return strings.TrimSpace(token)
 }
 
-func (a *Access) hostAllowed(r *http.Request) bool {
-	host := hostname(r.Host)
+// hostAllowed reports whether a request may have a Host header.
+func (a *Access) hostAllowed(r *http.Request, header string) bool {
+	host := hostname(header)
 	if loopback(host) {
 		return true
 	}
@@ -190,7 +192,7 @@ func (a *Access) hostAllowed(r *http.Request) bool {
 		return true
 	}
 	return slices.ContainsFunc(a.PublicHosts, func(p string) bool {
-		return strings.EqualFold(p, r.Host) || strings.EqualFold(hostname(p), host) && hostname(p) == p
+		return strings.EqualFold(p, header) || strings.EqualFold(hostname(p), host) && hostname(p) == p
 	})
 }
 

@@ -46,6 +46,9 @@ func (s *Server) Handler() http.Handler {
 			}
 		})
 	}
+	for path, handler := range s.opts().Framed {
+		mux.Handle(path, handler)
+	}
 	mux.HandleFunc(visitPath, s.serveVisit)
 	if s.opts().Logins != nil {
 		mux.Handle(loginPath, s.opts().Logins)
@@ -61,7 +64,7 @@ func (s *Server) Handler() http.Handler {
 			// net/http reads what is left of a body before it sends a refusal.
 			control.SetReadDeadline(time.Now().Add(s.opts().ReadTimeout))
 		}
-		if refused := s.opts().Access.checkOrigin(r, s.isLogin(r)); refused != nil {
+		if refused := s.opts().Access.checkOrigin(r, s.isForeign(r)); refused != nil {
 			refused.write(w, r, s)
 		} else {
 			s.below(mux, r).ServeHTTP(w, r)
@@ -84,10 +87,15 @@ func (s *Server) below(mux *http.ServeMux, r *http.Request) http.Handler {
 // loginPath is the path of Options.Logins.
 const loginPath = "/login"
 
-// isLogin reports whether a request is for Options.Logins.
-func (s *Server) isLogin(r *http.Request) bool {
+// isForeign reports whether a request is for Options.Logins or Options.Framed.
+func (s *Server) isForeign(r *http.Request) bool {
 	path := strings.TrimPrefix(r.URL.Path, s.opts().prefix)
-	return s.opts().Logins != nil && (path == loginPath || strings.HasPrefix(path, loginPath+"/"))
+	return s.opts().Framed[path] != nil || s.opts().Logins != nil && (path == loginPath || strings.HasPrefix(path, loginPath+"/"))
+}
+
+// KnowsHost reports whether a request might have a Host header, by Access.
+func (s *Server) KnowsHost(r *http.Request, host string) bool {
+	return s.opts().Access.hostAllowed(r, host)
 }
 
 // protected hands requests to a handler of Options.Protected. They end when their sender is shut out.

@@ -208,6 +208,10 @@ type Options struct {
 	// that Access only checks the Host. nil means that there are none.
 	Logins http.Handler
 
+	// Framed maps paths to handlers of what pages of other origins show in a frame, without credentials:
+	// Access only checks the Host.
+	Framed map[string]http.Handler
+
 	// Public maps patterns of http.ServeMux to handlers of what everybody may read, without a token.
 	Public map[string]http.Handler
 

@@ -73,6 +73,8 @@ type consoleState struct {
 	Profiles []string         `json:"profiles"`
 
 	Principals []string `json:"principals"` // of tokens, without the operator
+
+	SandboxOrigin string `json:"sandboxOrigin,omitempty"`
 }
 
 // consoleProblem is a tool, or another item, that is left out or changed.
@@ -85,7 +87,7 @@ type consoleProblem struct {
 
 func (c *ownConsole) state() consoleState {
 	current := c.live.Live.Stack()
-	st := consoleState{processState: c.control.state(), Problems: []consoleProblem{}, Profiles: []string{}, Principals: principals(current.Config())}
+	st := consoleState{processState: c.control.state(), Problems: []consoleProblem{}, Profiles: []string{}, Principals: principals(current.Config()), SandboxOrigin: current.Config().Console.SandboxOrigin}
 	for _, p := range current.Problems() {
 		st.Problems = append(st.Problems, consoleProblem{p.Member, p.Key, p.Text, p.LeftOut})
 	}

@@ -104,8 +104,10 @@ func (e *entry) tls() *tls.Config {
 func (e *entry) access(cfg *config.Config) mcpserver.Access {
 	a := mcpserver.Access{Tokens: cfg.Tokens, AllowedOrigins: cfg.AllowedOrigins, PublicHosts: cfg.PublicHosts,
 		PublicURL: cfg.PublicURL, Proxies: cfg.TrustedProxies, Operator: &e.operator}
-	if u, err := url.Parse(cfg.PublicURL); err == nil && u.Host != "" {
-		a.PublicHosts = append(slices.Clone(a.PublicHosts), u.Host)
+	for _, own := range []string{cfg.PublicURL, cfg.Console.SandboxOrigin} {
+		if u, err := url.Parse(own); err == nil && u.Host != "" {
+			a.PublicHosts = append(slices.Clip(a.PublicHosts), u.Host)
+		}
 	}
 	if len(cfg.Issued) > 0 {
 		a.Auth = append(a.Auth, issuedTokens(cfg))

@@ -142,7 +142,12 @@ func (l *live) serverOptions(cfg *config.Config) mcpserver.Options {
 	o := streamOptions(cfg, l.opts.Pool, l.log)
 	o.HiddenHeaders, o.TicketValues, o.Access = cfg.HiddenHeaders(), cfg.TicketValues(), l.entry.access(cfg)
 	o.Protected = map[string]http.Handler{"/v1/": models, "/v1/p/{profile}/": models, "/chat": l.chat, "/chat/p/{profile}": l.chat, webconsole.Path: l.console.handler()}
-	o.Public, o.Page, o.Refuse, o.Ready = publicFiles(), webconsole.Page(), serve.Refuse, http.HandlerFunc(l.serveReady)
+	sandbox := webconsole.Sandbox{
+		Origin: func() string { return l.Live.Stack().Config().Console.SandboxOrigin },
+		Hosts:  func(r *http.Request, host string) bool { return l.front.KnowsHost(r, host) },
+	}
+	o.Page, o.Framed = webconsole.Page(sandbox), webconsole.Frames(sandbox)
+	o.Public, o.Refuse, o.Ready = publicFiles(), serve.Refuse, http.HandlerFunc(l.serveReady)
 	return o
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -18,49 +19,76 @@ const (
 )
 
 // TestApps: the console shows the pages of two MCP Apps servers that have the same names for everything. Each is
-// made with the SDK of MCP Apps, calls its own server, and reaches nothing else.
+// made with the SDK of MCP Apps, calls its own server, and reaches nothing else, whether the frame around it has an
+// origin of its own or is loaded from another one than the console's.
 func TestApps(t *testing.T) {
-	script := bundle(t, "testdata/app.mjs")
-	browser := startBrowser(t)
-	text, err := os.ReadFile(script)
+	script, err := os.ReadFile(bundle(t, "testdata/app.mjs"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	browser := startBrowser(t)
 	servers, files := object{}, map[string]string{}
 	for _, name := range []string{"one", "two"} {
 		files[name] = filepath.Join(t.TempDir(), "page.html")
 		servers[name] = object{"command": os.Args[0], "env": object{upstreamMode: "apps", pageVar: files[name], nameVar: name}}
 	}
-	bridge := serve(t, build(t), object{"mcpServers": servers, "tokens": object{"operator": "0123456789abcdef"}})
-	for name, other := range map[string]string{"one": "two", "two": "one"} {
-		page := fmt.Sprintf("<!doctype html><title>%s</title><body><script>const bridge = %q, other = %q;</script><script type=\"module\">%s</script>",
-			name, bridge.url, other+"__refresh", strings.ReplaceAll(string(text), "</script", `<\/script`))
-		if err := os.WriteFile(files[name], []byte(page), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	for kind, host := range map[string]string{"opaque": "", "second origin": "localhost"} {
+		t.Run(kind, func(t *testing.T) {
+			listen, origin, console := "127.0.0.1:0", "null", object{}
+			if host != "" {
+				listen = freeAddress(t)
+				origin = "http://" + host + listen[strings.Index(listen, ":"):]
+				console["sandboxOrigin"] = origin
+			}
+			bridge := serve(t, build(t), object{"listen": listen, "mcpServers": servers, "tokens": object{"operator": "0123456789abcdef"}, "console": console})
+			for name, other := range map[string]string{"one": "two", "two": "one"} {
+				page := fmt.Sprintf("<!doctype html><title>%s</title><body><script>const bridge = %q, other = %q;</script><script type=\"module\">%s</script>",
+					name, bridge.url, other+"__refresh", strings.ReplaceAll(string(script), "</script", `<\/script`))
+				if err := os.WriteFile(files[name], []byte(page), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			tab := browser.console(t, bridge)
+			tab.see(t, `document.querySelector(".live.on")`)
+			for _, name := range []string{"one", "two"} {
+				tab.showApp(t, bridge, name, origin)
+			}
+		})
 	}
-	tab := browser.console(t, bridge)
-	tab.see(t, `document.querySelector(".live.on")`)
-	for _, name := range []string{"one", "two"} {
-		tab.open(t, bridge, url.Values{"view": {"tools"}, "name": {name + "__show"}})
-		tab.see(t, `document.querySelector(".run button.primary")`)
-		tab.do(t, `document.querySelector(".run button.primary").click()`)
-		tab.see(t, `document.querySelector(".app [role=alert]")?.textContent.includes("call `+name+`__change")`)
-		const allow = `document.querySelector(".app [role=alert] button")`
-		tab.see(t, allow+`.textContent === "Allow" && !`+allow+`.disabled`)
-		tab.do(t, allow+`.click()`)
-		tab.see(t, `document.querySelector(".app")?.textContent.includes("It says: done")`)
-		tab.see(t, `document.querySelector(".app iframe").height > 0`)
-		for _, want := range []string{"input {}", "result " + name + " shows", "fresh " + name + " refreshs", "change reached " + name + " changes",
-			"model's refused: tool think is not for pages", "other's refused: " + name + " has no tool",
-			"host refused", "frame refused", "storage refused", "cookie refused", "bridge refused", "open refused", "socket refused", "image refused", "script refused",
-			"evaluation refused", "top refused", "popup refused"} {
-			tab.see(t, fmt.Sprintf(`document.querySelector(".app").textContent.includes(%q)`, want))
-		}
-		tab.picture(t, "app-"+name)
-		tab.do(t, `document.querySelector(".app .label button").click()`)
-		tab.see(t, `!document.querySelector(".app iframe") && document.querySelector(".app").textContent.includes("It says: it ends")`)
+}
+
+// freeAddress returns an address of loopback that nothing listens on.
+func freeAddress(t *testing.T) string {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer ln.Close()
+	return ln.Addr().String()
+}
+
+// showApp calls the tool of a server that has a page, in a frame of an origin, and closes the page again.
+func (b tab) showApp(t *testing.T, bridge *running, name, origin string) {
+	b.open(t, bridge, url.Values{"view": {"tools"}, "name": {name + "__show"}})
+	b.do(t, `globalThis.from = new Set(), addEventListener("message", (event) => from.add(event.origin))`)
+	b.see(t, `document.querySelector(".run button.primary")`)
+	b.do(t, `document.querySelector(".run button.primary").click()`)
+	b.see(t, `document.querySelector(".app [role=alert]")?.textContent.includes("call `+name+`__change")`)
+	const allow = `document.querySelector(".app [role=alert] button")`
+	b.see(t, allow+`.textContent === "Allow" && !`+allow+`.disabled`)
+	b.do(t, allow+`.click()`)
+	b.see(t, `document.querySelector(".app")?.textContent.includes("It says: done")`)
+	b.see(t, `document.querySelector(".app iframe").height > 0`)
+	b.see(t, fmt.Sprintf(`from.size === 1 && from.has(%q)`, origin))
+	for _, want := range []string{"input {}", "result " + name + " shows", "fresh " + name + " refreshs", "change reached " + name + " changes",
+		"model's refused: tool think is not for pages", "other's refused: " + name + " has no tool",
+		"host refused", "frame refused", "storage refused", "cookie refused", "bridge refused", "open refused", "socket refused", "image refused", "script refused",
+		"evaluation refused", "top refused", "popup refused"} {
+		b.see(t, fmt.Sprintf(`document.querySelector(".app").textContent.includes(%q)`, want))
+	}
+	b.picture(t, "app-"+name)
+	b.do(t, `document.querySelector(".app .label button").click()`)
+	b.see(t, `!document.querySelector(".app iframe") && document.querySelector(".app").textContent.includes("It says: it ends")`)
 }
 
 // serveApps is an MCP Apps server.

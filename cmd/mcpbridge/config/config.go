@@ -51,6 +51,7 @@ type Config struct {
 	Names          Names
 	Limits         Limits
 	Lending        lending
+	Console        console
 	Log            Log
 	Daemon         Daemon
 	Warnings       []string // settings that were ignored or adapted, each `file:line: …`, in file order
@@ -296,6 +297,7 @@ func (c *Config) keys() keySet {
 		"names":          {take: inside(c.Names.keys)},
 		"limits":         {take: inside(c.Limits.keys)},
 		"lending":        {take: into(&c.Lending, readLending)},
+		"console":        {take: inside(c.Console.keys)},
 		"log":            {take: inside(c.Log.keys)},
 		"daemon":         {take: inside(c.Daemon.keys)},
 

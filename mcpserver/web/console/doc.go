@@ -22,8 +22,9 @@
 // (preact.LICENSE.txt).
 //
 // Nothing that a server has sent becomes markup of this page: all of it is text or attributes of preact's elements.
-// A page of a server is in a frame of an opaque origin within sandbox.html, which has one, too: it reaches what its
-// policy names, and its server's tools through apps.js. The policy's sandbox holds wherever the frame is opened.
+// A page of a server is in a frame of an opaque origin within sandbox.html, which has one, too, or that of
+// Sandbox.Origin: it reaches what its policy names, and its server's tools through apps.js. The policy's sandbox holds
+// wherever the frame is opened.
 //
 // # Goroutines
 //

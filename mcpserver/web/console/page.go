@@ -10,13 +10,15 @@ import (
 //go:embed files
 var embedded embed.FS
 
-// policy lets a page run the bridge's own scripts and styles, and speak to the bridge, and nothing else.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-src 'self'; img-src 'self' data:; media-src data:; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+// policy lets a page run the bridge's own scripts and styles, speak to the bridge, and show its frames, and nothing
+// else.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; media-src data:; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; frame-src 'self'"
 
 // Page returns the page, for mcpserver.Options.Page.
-func Page() http.Handler {
+func Page(s Sandbox) http.Handler {
 	return guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Security-Policy", strings.TrimSuffix(policy+" "+s.Origin(), " "))
 		http.ServeFileFS(w, r, embedded, "files/console.html")
 	}))
 }
@@ -24,7 +26,7 @@ func Page() http.Handler {
 // Files returns what the page is made of, for mcpserver.Options.Public.
 func Files() map[string]http.Handler {
 	kinds := map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".txt": "text/plain; charset=utf-8"}
-	return map[string]http.Handler{"/console/sandbox.html": guarded(http.HandlerFunc(serveSandbox)), "/console/": guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return map[string]http.Handler{"/console/": guarded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := strings.TrimPrefix(r.URL.Path, "/console/")
 		kind := kinds[path.Ext(name)]
 		if kind == "" || strings.Contains(name, "/") {

@@ -51,7 +51,7 @@ func TestPage(t *testing.T) {
 	for path, kind := range map[string]string{"/": "text/html", "/console/app.js": "text/javascript", "/console/style.css": "text/css", "/console/preact.js": "text/javascript"} {
 		h := files
 		if path == "/" {
-			h = console.Page()
+			h = console.Page(sandbox("https://apps.example"))
 		}
 		w := get(h, path)
 		if w.Code != 200 || !strings.HasPrefix(w.Header().Get("Content-Type"), kind) {
@@ -61,6 +61,9 @@ func TestPage(t *testing.T) {
 			if got := w.Header().Get(name); !strings.Contains(got, want) {
 				t.Errorf("%s: %s: %s", path, name, got)
 			}
+		}
+		if got := w.Header().Get("Content-Security-Policy"); path == "/" && !strings.HasSuffix(got, "; frame-src 'self' https://apps.example") {
+			t.Errorf("%s: %s", path, got)
 		}
 		if text := w.Body.String(); strings.Contains(text, " style=\"") && kind == "text/html" {
 			t.Errorf("%s has inline styles", path)

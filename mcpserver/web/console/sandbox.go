@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -11,18 +12,37 @@ import (
 // maxDeclared bounds what the page of a server declares of its policy, in bytes.
 const maxDeclared = 8 << 10
 
-// serveSandbox serves the frame in which the console shows a page of a server (MCP Apps), with the policy that the
-// server has declared for it in the query. The policy's sandbox makes its origin opaque wherever it is framed or
-// opened: no cookie, storage or page of the bridge is within its reach.
-func serveSandbox(w http.ResponseWriter, r *http.Request) {
-	policy, err := appPolicy(r.URL.Query().Get("csp"))
+// Sandbox says which origin the frame has in which the console shows a page of a server (MCP Apps).
+type Sandbox struct {
+	Origin func() string                           // another one than the console's, from which it is loaded; "" means that it is opaque
+	Hosts  func(r *http.Request, host string) bool // whether the console may be there, too, for the request of a frame
+}
+
+// Frames returns the frame, for mcpserver.Options.Framed.
+func Frames(s Sandbox) map[string]http.Handler {
+	return map[string]http.Handler{"/console/sandbox.html": guarded(http.HandlerFunc(s.serve))}
+}
+
+// serve serves the frame with the policy that the server has declared for its page in the query. The policy's
+// sandbox makes its origin opaque wherever it is framed or opened: no cookie, storage or page of the bridge is within
+// its reach. At Origin it has that one, and the console that the query names may frame it.
+func (s Sandbox) serve(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	flags, ancestors := "allow-scripts allow-forms", "'self'"
+	if _, host, _ := strings.Cut(s.Origin(), "://"); host != "" && strings.EqualFold(host, r.Host) {
+		flags = "allow-same-origin " + flags
+		if from, err := url.Parse(query.Get("from")); err == nil && isOrigin(from.Scheme+"://"+from.Host) && s.Hosts(r, from.Host) {
+			ancestors += " " + from.Scheme + "://" + from.Host
+		}
+	}
+	policy, err := appPolicy(query.Get("csp"))
 	if err != nil {
 		http.Error(w, "the page is not shown: "+err.Error(), http.StatusBadRequest)
 		return
 	}
 	h := w.Header()
-	h.Set("Content-Security-Policy", policy)
-	h.Set("X-Frame-Options", "SAMEORIGIN")
+	h.Set("Content-Security-Policy", "sandbox "+flags+"; frame-ancestors "+ancestors+"; "+policy)
+	h.Del("X-Frame-Options") // which cannot name another origin
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	http.ServeFileFS(w, r, embedded, "files/sandbox.html")
 }
@@ -63,7 +83,7 @@ func appPolicy(raw string) (string, error) {
 		}
 	}
 	var b strings.Builder
-	b.WriteString("sandbox allow-scripts allow-forms; default-src 'none'; object-src 'none'; form-action 'none'; frame-ancestors 'self'")
+	b.WriteString("default-src 'none'; object-src 'none'; form-action 'none'")
 	for _, directive := range []struct {
 		name, always string
 		origins      []string

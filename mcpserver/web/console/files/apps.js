@@ -1,5 +1,6 @@
 // MCP Apps (specification of 2026-01-26): the page with which a server shows the result of a tool. It runs in a frame
-// within the frame of sandbox.html, whose origin is nobody's, and speaks JSON-RPC with the console by messages.
+// within the frame of sandbox.html, whose origin is nobody's or console.sandboxOrigin, and speaks JSON-RPC with the
+// console by messages.
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./preact.js";
 import { read, request } from "./api.js";
 
@@ -14,14 +15,21 @@ export function pageOf(definition) {
 	return typeof uri === "string" && uri.startsWith("ui://") ? uri : "";
 }
 
-// loadPage returns what a resource has of a page: its HTML, and the policy that it declares, there or where it is listed.
+// loadPage returns what a resource has of a page: its HTML, and the policy that it declares, there or where it is
+// listed; and the origin that its frame is loaded from, "" if it is to have none.
 async function loadPage(uri) {
-	const [{ contents }, all] = await Promise.all([request("resources/read", { uri }, { name: uri }), read("items", { kind: "resources" }).catch(() => null)]);
+	const [{ contents }, all, { sandboxOrigin = "" }] = await Promise.all([request("resources/read", { uri }, { name: uri }), read("items", { kind: "resources" }).catch(() => null), read("state")]);
 	const page = (contents ?? []).find((c) => /^text\/html;\s*profile="?mcp-app"?$/i.test(c.mimeType ?? ""));
 	if (!page) throw new Error("the resource is not a page: its MIME type is not text/html;profile=mcp-app");
 	const text = page.text ?? new TextDecoder().decode(Uint8Array.from(atob(page.blob ?? ""), (c) => c.charCodeAt(0)));
 	const listed = all?.find((i) => i.name === uri)?.definition;
-	return { text, csp: page._meta?.ui?.csp ?? listed?._meta?.ui?.csp ?? {} };
+	return { text, csp: page._meta?.ui?.csp ?? listed?._meta?.ui?.csp ?? {}, origin: sandboxOrigin === location.origin ? "" : sandboxOrigin };
+}
+
+// frameOf returns the attributes of the frame of a page.
+function frameOf({ csp, origin }) {
+	const query = new URLSearchParams({ csp: JSON.stringify(csp), from: location.origin });
+	return { src: `${origin && `${origin}/`}console/sandbox.html?${query}`, sandbox: `allow-scripts allow-forms${origin && " allow-same-origin"}` };
 }
 
 // App shows the result of a call of a tool, item, with the tool's page. items are all tools.
@@ -67,7 +75,7 @@ function Frame({ item, items, args, result, page }) {
 		<div class="label"><h4>Page of ${item.server}</h4>${!closed && html`<button type="button" class="plain" onClick=${() => host.current.end().then(() => setClosed(true))}>Close the page</button>`}</div>
 		<p class="muted">All of it is the server's: enter nothing that the server must not know.</p>
 		${question && !closed && html`<${Question} ...${question} />`}
-		${!closed && html`<iframe ref=${frame} src=${`console/sandbox.html?csp=${encodeURIComponent(JSON.stringify(page.csp))}`} sandbox="allow-scripts allow-forms" title=${`Page of ${item.server}`} height=${height}></iframe>`}
+		${!closed && html`<iframe ref=${frame} ...${frameOf(page)} title=${`Page of ${item.server}`} height=${height}></iframe>`}
 		<ul class="said">${lines.map((line, i) => html`<li key=${i}>${line}</li>`)}</ul>
 	</section>`;
 }

@@ -1,0 +1,22 @@
+package config
+
+import "strings"
+
+// console is the page with which a person looks after serve.
+type console struct {
+	SandboxOrigin string // from which it loads the frames of servers' pages; "" means that these have no origin
+}
+
+func (c *console) keys() keySet {
+	return keySet{"sandboxOrigin": {take: into(&c.SandboxOrigin, readWebOrigin)}}
+}
+
+// readWebOrigin reads an origin that a browser can load pages from.
+func readWebOrigin(d *decoder, n node) (string, bool) {
+	origin, ok := readOrigin(d, n)
+	if ok && !strings.HasPrefix(origin, "http://") && !strings.HasPrefix(origin, "https://") {
+		d.wrongf(n, `expected an origin of http or https, as in "https://apps.example.com"`)
+		return "", false
+	}
+	return origin, ok
+}
