@@ -128,7 +128,7 @@ func (c *conn) parse(text []byte) (size int, length int64) {
 	for name, n := range times {
 		plain = plain && bytes.Count(lower, []byte("\n"+name+":")) == n
 	}
-	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(text)))
+	r, err := http.ReadRequest(bufio.NewReaderSize(bytes.NewReader(text), len(text)))
 	if err != nil || !plain || len(bytes.Trim([]byte(r.Host), letters+":[]")) > 0 ||
 		bytes.Count(lower, []byte("\nconnection:")) != bytes.Count(lower, []byte("\nconnection: keep-alive\r")) {
 		return 0, 0
