@@ -3,10 +3,11 @@ package main
 import (
 	"context"
 	"runtime"
-	"runtime/debug"
 	"runtime/metrics"
 	"sync"
 	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/process"
 )
 
 // heapFloor is the size of an untouched allocation, which costs no memory. It makes the garbage
@@ -21,7 +22,7 @@ const (
 )
 
 const (
-	memoryTick = 2 * time.Second
+	memoryTick = time.Second
 	// memorySpare is how much more memory than the least so far may stay resident, in bytes: at least
 	// this, and a quarter of the least, since to return memory costs a pass over what lives.
 	memorySpare = 8 << 20
@@ -34,7 +35,7 @@ const (
 // memory returns what a load has left to the system. The garbage collector runs as the heap grows:
 // after large messages it may not run again for minutes, and what they held stays resident.
 type memory struct {
-	least     uint64 // resident bytes so far
+	least     uint64 // resident bytes since it was first returned, 0 before
 	allocated uint64 // bytes since the process began, at the last tick
 	wait      int    // ticks from one try to the next: more each time
 	left      int    // of them
@@ -52,11 +53,11 @@ func keepMemoryLow() (stop func()) {
 		tick := time.NewTicker(memoryTick)
 		defer tick.Stop()
 		for m := new(memory); ; {
-			m.check()
 			select {
-			case <-tick.C:
 			case <-started:
 				floor = make([]byte, heapFloor)
+			case <-tick.C:
+				m.check()
 			case <-ctx.Done():
 				return
 			}
@@ -74,18 +75,18 @@ func (m *memory) check() {
 	resident, allocated := readMemory()
 	calm := allocated-m.allocated < memoryCalm
 	m.allocated, m.left = allocated, m.left-1
-	if m.least == 0 || resident < m.least {
-		m.least = resident
-	}
 	switch {
-	case resident < m.least+m.spare():
+	case m.least > 0 && resident < m.least+m.spare():
 		m.wait, m.left = 1, 0
 	case calm && m.left <= 0:
-		runtime.GC() // empties the pools, together with the next one
-		debug.FreeOSMemory()
-		_, m.allocated = readMemory()
-		m.wait, m.left = min(2*m.wait, memoryWait), m.wait
+		process.ReturnMemory()
+		resident, m.allocated = readMemory()
+		m.wait, m.left = min(max(1, 2*m.wait), memoryWait), m.wait
+		if m.least == 0 {
+			m.least = resident
+		}
 	}
+	m.least = min(m.least, resident)
 }
 
 // spare returns how much more than the least may stay resident, in bytes.

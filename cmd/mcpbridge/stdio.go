@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/process"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
@@ -69,10 +70,10 @@ const shimProcs = 3
 // freeStart returns the memory that only the start has needed. Each garbage collection halves a stack that
 // is too large.
 func freeStart() {
-	for range 4 {
+	for range 3 {
 		runtime.GC()
 	}
-	debug.FreeOSMemory()
+	process.ReturnMemory()
 }
 
 // runShim hands the client over to the daemon of the config. It returns nil if there can be none.

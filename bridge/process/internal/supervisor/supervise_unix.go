@@ -39,6 +39,7 @@ func supervise(r io.Reader) {
 		// For top and pgrep, which would show "exe". The kernel takes 15 bytes.
 		_ = os.WriteFile("/proc/self/comm", []byte(Name[:15]), 0)
 	}
+	ReleasePages()
 	endOrphans(readGroups(r), os.Getenv(MarksVariable))
 }
 

@@ -2,7 +2,7 @@
 // imports this package becomes one when it is started as one, before its main.
 //
 // Files: supervisor.go (how it is started), supervise_unix.go (what it does), mark_*.go (the search
-// for processes by their environment).
+// for processes by their environment), pages_*.go (the memory that a start leaves).
 package supervisor
 
 const (
