@@ -71,7 +71,7 @@ func (c Client) For(vendor Client) Client {
 
 // post sends a JSON body to a path of the API, such as /v1/messages. It retries as Retry
 // allows, with an event for each retry. The error is an *APIError if the provider refused.
-func (c *Client) post(ctx context.Context, path string, body []byte, emit func(Event)) (*Response, error) {
+func (c *Client) post(ctx context.Context, path string, body net.Buffers, emit func(Event)) (*Response, error) {
 	emit = emitter(emit)
 	for tries := 0; ; tries++ {
 		r, err := c.send(ctx, path, body)
@@ -131,17 +131,18 @@ func (c *Client) address(path string) (*url.URL, error) {
 }
 
 // send makes one attempt.
-func (c *Client) send(ctx context.Context, path string, body []byte) (*Response, error) {
+func (c *Client) send(ctx context.Context, path string, body net.Buffers) (*Response, error) {
 	u, err := c.address(path)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), nil)
 	if err != nil {
 		cancel(nil)
 		return nil, err
 	}
+	setBody(req, body)
 	req.Header.Set("Content-Type", "application/json")
 	maps.Copy(req.Header, c.Header)
 	if c.Auth != nil {
@@ -167,6 +168,18 @@ func (c *Client) send(ctx context.Context, path string, body []byte) (*Response,
 	defer r.Close()
 	text, _ := io.ReadAll(io.LimitReader(r.body, 64<<10))
 	return nil, c.refused(resp, hide(req, text))
+}
+
+// setBody sets the body of a request, to be read again and again.
+func setBody(req *http.Request, body net.Buffers) {
+	for _, piece := range body {
+		req.ContentLength += int64(len(piece))
+	}
+	req.GetBody = func() (io.ReadCloser, error) {
+		unread := slices.Clone(body) // reading changes it
+		return io.NopCloser(&unread), nil
+	}
+	req.Body, _ = req.GetBody()
 }
 
 // unreachable returns the error for a missing response. That of net/http holds the whole URL.

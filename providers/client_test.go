@@ -79,7 +79,7 @@ func TestHeaders(t *testing.T) {
 		r.Header.Set("Signed", fmt.Sprint(signed))
 		return nil
 	}
-	resp, err := c.post(t.Context(), "/v1/x", []byte("{}"), nil)
+	resp, err := c.post(t.Context(), "/v1/x", net.Buffers{[]byte("{}")}, nil)
 	if err != nil || signed != 2 {
 		t.Fatal(signed, err)
 	}

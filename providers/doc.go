@@ -25,6 +25,7 @@
 //   - provider.go is the contract: Provider, Request, Turn, Stop. settings.go, message.go and
 //     toolset.go are the data in it.
 //   - client.go, turn.go and error.go are the HTTP client of the providers.
+//   - memo.go keeps what was made of messages for the next request.
 //   - loop.go begins and ends a run of the loop. loop_turn.go gets a turn from the model,
 //     loop_round.go the results of its calls, which loop_call.go runs. loop_policy.go decides which
 //     calls run, loop_result.go writes results for the model and counts equal ones,

@@ -70,6 +70,7 @@ type runner struct {
 	log    *slog.Logger
 	emit   func(Event)
 	noted  map[string]bool // the notes emitted so far
+	memo   Memo            // of the requests
 
 	ctx    context.Context // ends with the caller's and at Limits.Time
 	cancel context.CancelCauseFunc

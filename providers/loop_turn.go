@@ -146,7 +146,7 @@ func (r *runner) offerTools() {
 func (r *runner) request() *Request {
 	req := r.task.Request
 	req.Messages = r.sent()
-	req.Tools = r.set
+	req.Tools, req.Memo = r.set, &r.memo
 	switch {
 	case r.final != "" || req.Choice == ChoiceNone:
 		req.Choice = ChoiceNone

@@ -171,17 +171,26 @@ func (r *runner) measure(turn *Turn) {
 
 // size estimates the size of the next request in bytes of text.
 func (r *runner) size() int {
-	n := len(r.task.Request.System)
+	name := r.provider.Name()
+	size, rest := Encoded(r.request(), name, r.sizeWithout)
+	for i := range rest {
+		*size += byteSize(rest[i].size(name))
+	}
+	return int(*size)
+}
+
+// byteSize is the size of a request.
+type byteSize int
+
+// sizeWithout returns the size of a request without messages.
+func (r *runner) sizeWithout() *byteSize {
+	n := byteSize(len(r.task.Request.System))
 	if r.set != nil {
 		for _, t := range r.set.Encoded(r.provider.Format()).Tools {
-			n += len(t.JSON)
+			n += byteSize(len(t.JSON))
 		}
 	}
-	messages := r.sent()
-	for i := range messages {
-		n += messages[i].size(r.provider.Name())
-	}
-	return n
+	return &n
 }
 
 // imageSize is the size of an image or file: its tokens do not depend on its bytes.

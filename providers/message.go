@@ -151,29 +151,32 @@ func (m *Message) Calls() []*Call {
 // CallIDs gives the calls of a turn ids that are unique in their conversation.
 type CallIDs struct {
 	messages, calls int
-	taken           map[string]bool
+	before          idSet // of the request
+	given           idSet
 }
+
+type idSet map[string]bool
 
 // NewCallIDs returns ids other than those of the calls in a request's messages.
 func NewCallIDs(req *Request) *CallIDs {
-	ids := &CallIDs{messages: len(req.Messages), taken: map[string]bool{}}
-	for i := range req.Messages {
-		for _, call := range req.Messages[i].Calls() {
-			ids.taken[call.ID] = true
+	before, rest := Encoded(req, nil, func() *idSet { return &idSet{} })
+	for i := range rest {
+		for _, call := range rest[i].Calls() {
+			(*before)[call.ID] = true
 		}
 	}
-	return ids
+	return &CallIDs{messages: len(req.Messages), before: *before, given: idSet{}}
 }
 
 // Next returns the id of the turn's next call: the provider's own, or if that is "" or taken,
 // one made of the number of messages in the request and of the call's index.
 func (c *CallIDs) Next(own string) string {
 	id := own
-	for n := c.calls; id == "" || c.taken[id]; n++ {
+	for n := c.calls; id == "" || c.before[id] || c.given[id]; n++ {
 		id = "call_" + strconv.Itoa(c.messages) + "_" + strconv.Itoa(n)
 	}
 	c.calls++
-	c.taken[id] = true
+	c.given[id] = true
 	return id
 }
 

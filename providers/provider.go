@@ -54,6 +54,9 @@ type Request struct {
 	Tools    *ToolSet  // nil means no tools
 	Choice   Choice
 	Settings Settings
+
+	// Memo keeps what was encoded for the request before it; nil keeps nothing.
+	Memo *Memo
 }
 
 // A Choice says whether the model must call a tool. A value other than the constants below

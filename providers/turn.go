@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -16,10 +17,30 @@ import (
 
 // An Exchange is one turn as an API expects it: the request, and the decoder of the response.
 type Exchange struct {
-	Path    string   // of the API, such as /v1/messages
-	Body    []byte   // JSON, after Client.MergeBody
+	Path string // of the API, such as /v1/messages
+	Body []byte // a JSON object, after Client.MergeBody
+
+	// Messages are the last member of the body: an array without its end, in pieces that are sent one
+	// after the other. Member is its name; "" means that the body has none.
+	Member   string
+	Messages [][]byte
+
 	Notes   []string // for the caller, such as about a file that the API does not take
 	Decoder Decoder
+}
+
+// body returns the whole body. Messages that the caller has put into Client.Body or Settings.Body take
+// the place of others.
+func (x *Exchange) body() net.Buffers {
+	if x.Member == "" || bytes.Contains(x.Body, []byte(`"`+x.Member+`"`)) && wire.Lookup(x.Body, x.Member) != nil {
+		return net.Buffers{x.Body}
+	}
+	head := bytes.Clone(x.Body[:len(x.Body)-1])
+	if len(head) > 1 {
+		head = append(head, ',')
+	}
+	head = fmt.Appendf(head, "%q:", x.Member)
+	return append(append(net.Buffers{head}, x.Messages...), []byte("]}"))
 }
 
 // A Decoder makes a turn of one response.
@@ -41,7 +62,7 @@ func (c *Client) Turn(ctx context.Context, x Exchange, emit func(Event)) (*Turn,
 	for _, note := range x.Notes {
 		emit(Event{Type: EventNote, Text: note})
 	}
-	resp, err := c.post(ctx, x.Path, x.Body, emit)
+	resp, err := c.post(ctx, x.Path, x.body(), emit)
 	if err != nil {
 		return nil, err
 	}

@@ -2,12 +2,11 @@ package anthropic
 
 import (
 	"bytes"
-	"encoding/json"
-	"slices"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // maxMarks is how many messages of the user are marked: the last one, and the one with which the
@@ -37,6 +36,29 @@ func (e *encoder) markLast(blocks [][]byte) {
 	}
 }
 
+// markContents marks the last contents of the user. last is the last content, behind json.
+func (e *encoder) markContents(last []byte) (pieces [][]byte) {
+	if e.mark == nil {
+		return [][]byte{e.json, last}
+	}
+	const end = "}]}" // of a content, with its last block
+	mark := append(rawjson.Raw([]byte("{"), cacheControl, e.mark), end...)
+	mark[0] = ','
+	marks, at := maxMarks, 0
+	if e.last.role == "user" {
+		marks--
+	}
+	for _, to := range e.users[max(0, len(e.users)-marks):] {
+		pieces = append(pieces, e.json[at:to-len(end)], mark)
+		at = to
+	}
+	pieces = append(pieces, e.json[at:])
+	if e.last.role == "user" {
+		return append(pieces, last[:len(last)-len(end)], mark)
+	}
+	return append(pieces, last)
+}
+
 // system returns the system prompt: text, or a block if it is marked.
 func (e *encoder) system() []byte {
 	if e.mark == nil {
@@ -48,11 +70,14 @@ func (e *encoder) system() []byte {
 }
 
 // tools returns the tools of a request.
-func (e *encoder) tools(all json.RawMessage) []byte {
+func (e *encoder) tools(set *toolformat.Set) []byte {
 	if e.mark == nil {
-		return all
+		return set.JSON()
 	}
-	tools := slices.Collect(wire.Elements(all))
+	tools := make([][]byte, len(set.Tools))
+	for i := range tools {
+		tools[i] = set.Tools[i].JSON
+	}
 	e.markLast(tools)
 	return rawjson.Array(tools)
 }

@@ -68,16 +68,13 @@ func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(p
 	if err := p.check(req); err != nil {
 		return nil, err
 	}
-	body, notes, err := p.encode(req)
+	x, err := p.encode(req)
 	if err != nil {
 		return nil, err
 	}
-	return p.client.Turn(ctx, providers.Exchange{
-		Path:    path,
-		Body:    p.client.MergeBody(body, &req.Settings, "output_config"),
-		Notes:   notes,
-		Decoder: newDecoder(req),
-	}, emit)
+	x.Body = p.client.MergeBody(x.Body, &req.Settings, "output_config")
+	x.Decoder = newDecoder(req)
+	return p.client.Turn(ctx, x, emit)
 }
 
 // check returns the error of a request that the API cannot express.

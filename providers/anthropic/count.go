@@ -20,16 +20,17 @@ func (p *Provider) Count(ctx context.Context, req *providers.Request) (int, erro
 	}
 	plain := *req
 	plain.Settings.Answer = nil // a schema is hardly any of the input, and not every model takes one
-	body, _, err := p.encode(&plain)
+	x, err := p.encode(&plain)
 	if err != nil {
 		return 0, err
 	}
-	body = p.client.MergeBody(body, &req.Settings, "output_config")
+	x.Body = p.client.MergeBody(x.Body, &req.Settings, "output_config")
 	for _, name := range uncounted {
-		body = wire.CutMember(body, name)
+		x.Body = wire.CutMember(x.Body, name)
 	}
 	d := &countDecoder{}
-	_, err = p.client.Turn(ctx, providers.Exchange{Path: path + "/count_tokens", Body: body, Decoder: d}, nil)
+	x.Path, x.Decoder = path+"/count_tokens", d
+	_, err = p.client.Turn(ctx, x, nil)
 	return d.tokens, err
 }
 

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
@@ -23,39 +24,33 @@ const defaultMaxTokens = 4096
 
 // An encoder writes one request.
 type encoder struct {
+	*history
 	req   *providers.Request
-	ids   map[string]string // the ids of calls in the request, by Call.ID
-	fresh int               // the index of the first message that the API has not answered yet
 	notes []string
 	mark  []byte // cache_control of a block up to which the API caches; nil means no caching
 }
 
-// encode returns the body of a request, and notes for the caller. The error wraps providers.ErrNoAnswer.
-func (p *Provider) encode(req *providers.Request) (body []byte, notes []string, err error) {
-	e := &encoder{req: req, ids: map[string]string{}, mark: p.cacheMark(req)}
-	for i := range req.Messages {
-		if req.Messages[i].Raw.Of(name) != nil {
-			e.fresh = i + 1
-		}
-	}
+// encode returns the exchange of a request, without its decoder. The error wraps providers.ErrNoAnswer.
+func (p *Provider) encode(req *providers.Request) (x providers.Exchange, err error) {
+	e := &encoder{req: req, mark: p.cacheMark(req)}
+	messages := e.messages(p)
 	b := rawjson.Text([]byte("{"), "model", req.Model)
 	b = rawjson.Number(b, "max_tokens", float64(cmp.Or(req.Settings.MaxTokens, defaultMaxTokens+int(max(0, req.Settings.Thinking))))) // thinking counts
 	b = append(b, `,"stream":true`...)
 	if strings.TrimSpace(req.System) != "" {
 		b = rawjson.Raw(b, "system", e.system())
 	}
-	b = rawjson.Raw(b, "messages", e.messages())
 	if set := req.Tools.Encoded(format); len(set.Tools) > 0 {
-		b = rawjson.Raw(b, "tools", e.tools(set.JSON()))
+		b = rawjson.Raw(b, "tools", e.tools(set))
 		b = append(b, e.choice()...)
 	}
 	if b, err = settings(b, &req.Settings); err != nil {
-		return nil, nil, err
+		return x, err
 	}
 	if id := container(req.Messages); id != nil {
 		b = rawjson.Raw(b, "container", id)
 	}
-	return append(b, '}'), e.notes, nil
+	return providers.Exchange{Path: path, Body: append(b, '}'), Member: "messages", Messages: messages, Notes: e.notes}, nil
 }
 
 // settings appends the settings of a request, but for MaxTokens and Serial.
@@ -157,45 +152,64 @@ type content struct {
 	results, rest [][]byte
 }
 
-// messages returns the messages of the request, an array. An empty message is left out: the
-// API refuses it, though models send some.
-func (e *encoder) messages() []byte {
-	var contents []content
-	for i := range e.req.Messages {
-		m := &e.req.Messages[i]
-		c := content{role: "user"}
+// appendTo appends the content, unless it is empty: the API refuses that, though models send some.
+func (c *content) appendTo(b []byte) []byte {
+	if len(c.results)+len(c.rest) == 0 {
+		return b
+	}
+	b = rawjson.Text(append(rawjson.Element(b), '{'), "role", c.role)
+	return append(rawjson.Raw(b, "content", rawjson.Array(slices.Concat(c.results, c.rest))), '}')
+}
+
+// A history is the messages of requests.
+type history struct {
+	json  []byte            // the array without its end and without last
+	last  content           // to which the next message of its role is added
+	users []int             // where json has the ends of the user's contents
+	ids   map[string]string // the ids of calls, by Call.ID
+}
+
+// messages returns the messages of the request, an array without its end, in pieces. Notes are
+// only kept of messages that the API has not answered yet.
+func (e *encoder) messages(p *Provider) [][]byte {
+	c, rest := providers.Encoded(e.req, p, func() *history {
+		return &history{json: []byte("["), ids: map[string]string{}}
+	})
+	e.history = c
+	for i := range rest {
+		m := &rest[i]
+		next := content{role: "user"}
 		if m.Role == providers.RoleAssistant {
-			c = content{role: "assistant", rest: e.assistant(m)}
+			next = content{role: "assistant", rest: e.assistant(m)}
 		} else {
-			e.user(&c, m, i >= e.fresh)
+			e.user(&next, m)
 		}
-		if len(c.results)+len(c.rest) == 0 {
-			continue
-		}
-		if last := len(contents) - 1; last >= 0 && contents[last].role == c.role {
-			contents[last].results = append(contents[last].results, c.results...)
-			contents[last].rest = append(contents[last].rest, c.rest...)
-		} else {
-			contents = append(contents, c)
-		}
+		c.add(&next)
 	}
-	all := make([][]byte, len(contents))
-	marks := maxMarks
-	for i, c := range slices.Backward(contents) {
-		blocks := append(c.results, c.rest...)
-		if c.role == "user" && marks > 0 {
-			e.markLast(blocks)
-			marks--
+	before := bytes.Clone(c.json[len(c.json)-1:]) // what is behind json is not c's
+	return e.markContents(c.last.appendTo(before)[1:])
+}
+
+// add adds a content.
+func (c *history) add(next *content) {
+	switch {
+	case len(next.results)+len(next.rest) == 0:
+	case c.last.role == next.role:
+		c.last.results = append(c.last.results, next.results...)
+		c.last.rest = append(c.last.rest, next.rest...)
+	default:
+		c.json = c.last.appendTo(c.json)
+		if c.last.role == "user" {
+			c.users = append(c.users, len(c.json))
 		}
-		b := rawjson.Text([]byte("{"), "role", c.role)
-		all[i] = append(rawjson.Raw(b, "content", rawjson.Array(blocks)), '}')
+		c.last = *next
 	}
-	return rawjson.Array(all)
 }
 
 // assistant returns the content of a message of the assistant: unchanged, if the API sent it.
 func (e *encoder) assistant(m *providers.Message) (content [][]byte) {
 	if raw := m.Raw.Of(name); raw != nil {
+		e.notes = nil
 		for b := range wire.Elements(wire.Lookup(raw, "content")) {
 			if !isBlank(b) {
 				content = append(content, b)
@@ -245,10 +259,8 @@ func validID(id string) string {
 	return fmt.Sprintf("call_%x", sha256.Sum256([]byte(id)))[:29]
 }
 
-// user adds a message of the user, or of results, to the content of a message. Notes are only
-// kept of a new message, which the API has not answered yet.
-func (e *encoder) user(s *content, m *providers.Message, isNew bool) {
-	notes := len(e.notes)
+// user adds a message of the user, or of results, to the content of a message.
+func (e *encoder) user(s *content, m *providers.Message) {
 	for _, part := range m.Parts {
 		switch part.Type {
 		case providers.PartText:
@@ -263,9 +275,6 @@ func (e *encoder) user(s *content, m *providers.Message, isNew bool) {
 		case providers.PartResult:
 			s.results = append(s.results, e.result(part.Result))
 		}
-	}
-	if !isNew {
-		e.notes = e.notes[:notes]
 	}
 }
 

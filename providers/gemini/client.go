@@ -77,13 +77,10 @@ func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(p
 		// "Function calling with a response mime type: 'application/json' is unsupported"
 		return nil, fmt.Errorf("%w: %s", providers.ErrNoAnswer, req.Model)
 	}
-	body, notes := encode(req)
-	return p.client.Turn(ctx, providers.Exchange{
-		Path:    path(req.Model),
-		Body:    p.client.MergeBody(body, &req.Settings, "generationConfig"),
-		Notes:   notes,
-		Decoder: newDecoder(req),
-	}, emit)
+	x := p.encode(req)
+	x.Body = p.client.MergeBody(x.Body, &req.Settings, "generationConfig")
+	x.Decoder = newDecoder(req)
+	return p.client.Turn(ctx, x, emit)
 }
 
 // path returns the path for a model, which may be named with its collection.

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
 	"mime"
@@ -21,13 +22,19 @@ const anySignature = `"skip_thought_signature_validator"`
 
 // An encoder writes one request.
 type encoder struct {
+	*history
 	req   *providers.Request
-	signs bool              // the model needs signatures in calls
-	media bool              // the model takes media in results
+	signs bool // the model needs signatures in calls
+	media bool // the model takes media in results
+	notes []string
+}
+
+// A history is the messages of requests.
+type history struct {
+	json  []byte            // the array without its end and without turn
+	turn  [][]byte          // the parts of another API's turn, which continues if that was paused
 	calls map[string]called // the calls of the last message of the assistant, by Call.ID
 	files int               // the number of files put after results so far
-	fresh int               // the index of the first message that the API has not answered yet
-	notes []string
 }
 
 // called is the id and name of a call in the request, which its result repeats.
@@ -36,16 +43,12 @@ type called struct {
 	name string
 }
 
-// encode returns the body of a request, and notes for the caller.
-func encode(req *providers.Request) (body []byte, notes []string) {
+// encode returns the exchange of a request, without its decoder.
+func (p *Provider) encode(req *providers.Request) providers.Exchange {
 	generation := generation(req.Model)
 	e := &encoder{req: req, signs: generation == 0 || generation > 2, media: generation > 2}
-	for i := range req.Messages {
-		if req.Messages[i].Raw.Of(name) != nil {
-			e.fresh = i + 1
-		}
-	}
-	b := rawjson.Raw([]byte("{"), "contents", e.contents())
+	contents := e.contents(p)
+	b := []byte("{")
 	if strings.TrimSpace(req.System) != "" {
 		b = append(rawjson.Text(rawjson.Raw(b, "systemInstruction", `{"parts":[{`), "text", req.System), "}]}"...)
 	}
@@ -56,7 +59,7 @@ func encode(req *providers.Request) (body []byte, notes []string) {
 	if config := settings(req); len(config) > len("{}") {
 		b = rawjson.Raw(b, "generationConfig", config)
 	}
-	return append(b, '}'), e.notes
+	return providers.Exchange{Path: path(req.Model), Body: append(b, '}'), Member: "contents", Messages: contents, Notes: e.notes}
 }
 
 // generation returns the first number in the name of a Gemini model; 0 for a name without
@@ -84,43 +87,47 @@ func (e *encoder) choice() []byte {
 	}
 }
 
-// contents returns the messages of the request, an array. A message without parts is left
-// out: the API refuses it, though models send some.
-func (e *encoder) contents() []byte {
-	var all [][]byte
-	add := func(role string, parts [][]byte) {
-		if len(parts) > 0 {
-			b := rawjson.Text([]byte("{"), "role", role)
-			all = append(all, append(rawjson.Raw(b, "parts", rawjson.Array(parts)), '}'))
+// contents returns the messages of the request, an array without its end, in pieces. A message
+// without parts is left out: the API refuses it, though models send some. Notes are only kept of
+// messages that the API has not answered yet.
+func (e *encoder) contents(p *Provider) [][]byte {
+	c, rest := providers.Encoded(e.req, p, func() *history { return &history{json: []byte("[")} })
+	e.history = c
+	for i := range rest {
+		m := &rest[i]
+		if m.Role == providers.RoleAssistant && m.Raw.Of(name) == nil {
+			c.turn = append(c.turn, e.foreign(m)...)
+			continue
 		}
-	}
-	foreign := func(i int) bool {
-		return i < len(e.req.Messages) && e.req.Messages[i].Role == providers.RoleAssistant && e.req.Messages[i].Raw.Of(name) == nil
-	}
-	for i := 0; i < len(e.req.Messages); i++ {
-		m := &e.req.Messages[i]
-		notes := len(e.notes)
-		switch {
-		case m.Raw.Of(name) != nil:
+		c.json = append(c.json, c.lastTurn()...)
+		c.turn = nil
+		if m.Raw.Of(name) != nil {
+			e.notes = nil
 			if content := e.own(m); content != nil {
-				all = append(all, content)
+				c.json = append(rawjson.Element(c.json), content...)
 			}
-		case m.Role == providers.RoleAssistant:
-			parts := e.foreign(m)
-			for ; foreign(i + 1); i++ { // a paused turn of another API continues in the next message
-				parts = append(parts, e.foreign(&e.req.Messages[i+1])...)
-			}
-			add("model", parts)
-		default:
-			results, rest := e.user(m)
-			add("user", results) // the API wants all results of a turn in one content, with nothing else
-			add("user", rest)
+			continue
 		}
-		if i < e.fresh {
-			e.notes = e.notes[:notes]
-		}
+		results, others := e.user(m)
+		c.json = appendContent(c.json, "user", results) // the API wants all results of a turn in one content, with nothing else
+		c.json = appendContent(c.json, "user", others)
 	}
-	return rawjson.Array(all)
+	return [][]byte{c.json, c.lastTurn()}
+}
+
+// lastTurn returns the content for turn, behind json; nil for none.
+func (c *history) lastTurn() []byte {
+	before := bytes.Clone(c.json[len(c.json)-1:]) // what is behind json is not c's
+	return appendContent(before, "model", c.turn)[1:]
+}
+
+// appendContent appends a content, unless it has no parts.
+func appendContent(b []byte, role string, parts [][]byte) []byte {
+	if len(parts) == 0 {
+		return b
+	}
+	b = rawjson.Text(append(rawjson.Element(b), '{'), "role", role)
+	return append(rawjson.Raw(b, "parts", rawjson.Array(parts)), '}')
 }
 
 // own returns a content that the API sent, unchanged; nil for one without parts. If another

@@ -146,7 +146,7 @@ func TestImageURL(t *testing.T) {
 		"https://e.example/a.png?x=1": `{"fileData":{"fileUri":"https://e.example/a.png?x=1","mimeType":"image/png"}}`,
 		"https://e.example/photo":     `{"fileData":{"fileUri":"https://e.example/photo"}}`,
 	} {
-		body, _ := encode(&providers.Request{Model: "gemini-3-pro", Messages: []providers.Message{{Role: providers.RoleUser, Parts: []providers.Part{{Type: providers.PartImage, URL: address}}}}})
+		_, body, _ := providertest.Sent(t, provider, &providers.Request{Model: "gemini-3-pro", Messages: []providers.Message{{Role: providers.RoleUser, Parts: []providers.Part{{Type: providers.PartImage, URL: address}}}}})
 		if !strings.Contains(string(body), want) {
 			t.Errorf("%s is not in %s", want, body)
 		}
@@ -159,7 +159,7 @@ func TestEncodeMessagesInARow(t *testing.T) {
 	said := func(text string) providers.Message {
 		return providers.Message{Role: providers.RoleAssistant, Parts: []providers.Part{{Type: providers.PartText, Text: text}}}
 	}
-	body, _ := encode(&providers.Request{Model: "gemini-2.5-flash", Messages: []providers.Message{providers.UserText("hi"), said("one"), said("two"), providers.UserText("and?")}})
+	_, body, _ := providertest.Sent(t, provider, &providers.Request{Model: "gemini-2.5-flash", Messages: []providers.Message{providers.UserText("hi"), said("one"), said("two"), providers.UserText("and?")}})
 	const want = `{"contents":[{"role":"user","parts":[{"text":"hi"}]},{"role":"model","parts":[{"text":"one"},{"text":"two"}]},{"role":"user","parts":[{"text":"and?"}]}]}`
 	if string(body) != want {
 		t.Errorf("%s\nwant\n%s", body, want)

@@ -73,13 +73,10 @@ func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(p
 		// The format would hold for the whole reply, in which the model then cannot call a tool.
 		return nil, fmt.Errorf("%w: %s", providers.ErrNoAnswer, name)
 	}
-	body, notes := encode(req)
-	return p.client.Turn(ctx, providers.Exchange{
-		Path:    path,
-		Body:    p.client.MergeBody(body, &req.Settings, "options"),
-		Notes:   notes,
-		Decoder: newDecoder(req),
-	}, emit)
+	x := p.encode(req)
+	x.Body = p.client.MergeBody(x.Body, &req.Settings, "options")
+	x.Decoder = newDecoder(req)
+	return p.client.Turn(ctx, x, emit)
 }
 
 // refuse reads an error, and adds advice where possible.

@@ -13,22 +13,15 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 )
 
-// encode returns the body of a request, and notes for the caller.
+// encode returns the exchange of a request, without its decoder.
 //
 // truncate and shift are false, since the server else silently drops the oldest messages.
 // With them it refuses a conversation that is too long ("the input length exceeds the
 // context length").
-func encode(req *providers.Request) (body []byte, notes []string) {
+func (p *Provider) encode(req *providers.Request) providers.Exchange {
 	e := encoder{req: req}
-	e.out = rawjson.Raw(rawjson.Text([]byte("{"), "model", req.Model), "messages", "[")
-	if req.System != "" {
-		e.begin("system", req.System)
-		e.out = append(e.out, '}')
-	}
-	for i := range req.Messages {
-		e.message(&req.Messages[i])
-	}
-	e.out = append(e.out, ']')
+	messages := e.messages(p)
+	e.out = rawjson.Text([]byte("{"), "model", req.Model)
 	if req.Tools.Len() > 0 && req.Choice != providers.ChoiceNone {
 		e.out = rawjson.Raw(e.out, "tools", req.Tools.Encoded(format).JSON())
 		if req.Choice != providers.ChoiceAuto {
@@ -37,7 +30,7 @@ func encode(req *providers.Request) (body []byte, notes []string) {
 	}
 	e.out = append(e.out, `,"stream":true,"truncate":false,"shift":false`...)
 	e.settings(&req.Settings)
-	return append(e.out, '}'), e.notes
+	return providers.Exchange{Path: path, Body: append(e.out, '}'), Member: "messages", Messages: [][]byte{messages}, Notes: e.notes}
 }
 
 // An encoder writes one request.
@@ -46,6 +39,27 @@ type encoder struct {
 	out   []byte
 	notes []string
 }
+
+// messages returns the conversation, an array without its end.
+func (e *encoder) messages(p *Provider) []byte {
+	c, rest := providers.Encoded(e.req, p, func() *history {
+		e.out = []byte("[")
+		if e.req.System != "" {
+			e.begin("system", e.req.System)
+			e.out = append(e.out, '}')
+		}
+		return &history{e.out}
+	})
+	e.out = c.json
+	for i := range rest {
+		e.message(&rest[i])
+	}
+	c.json = e.out
+	return c.json
+}
+
+// A history is the messages of requests: an array without its end.
+type history struct{ json []byte }
 
 func (e *encoder) note(text string, args ...any) {
 	e.notes = append(e.notes, fmt.Sprintf(text, args...))

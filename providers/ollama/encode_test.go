@@ -99,7 +99,7 @@ func TestSettingsThatAreNoNumbers(t *testing.T) {
 	nan := math.NaN()
 	req := request()
 	req.Settings.Temperature = &nan
-	body, notes := encode(req)
+	_, body, notes := providertest.Sent(t, provider, req)
 	if !json.Valid(body) || len(notes) != 1 {
 		t.Errorf("%s, %q", body, notes)
 	}

@@ -62,12 +62,10 @@ func madeID(prefix, id string, length int) string {
 	return fmt.Sprintf("%s%x", prefix, sha256.Sum256([]byte(id)))[:length]
 }
 
-// encode writes a request.
+// encode returns the body of a request but for its messages.
 func (p *Chat) encode(req *providers.Request) []byte {
 	d := dialectOf(p.host)
 	b := rawjson.Text([]byte("{"), "model", req.Model)
-	b = p.messages(rawjson.Raw(b, "messages", "["), req, &d)
-	b = append(b, ']')
 	b = tools(b, req, toolformat.FormatOpenAI, d.required)
 	b = chatSettings(settings(b, &req.Settings, d.maxTokens), &req.Settings)
 	b = rawjson.Raw(b, "stream", "true")
@@ -162,27 +160,30 @@ func tools(b []byte, req *providers.Request, format toolformat.Format, required 
 	return b
 }
 
-// messages appends the conversation.
-func (p *Chat) messages(b []byte, req *providers.Request, d *dialect) []byte {
-	if req.System != "" {
-		b = rawjson.Text(append(rawjson.Element(b), `{"role":"system"`...), "content", req.System)
-		b = append(b, '}')
-	}
-	renamed := map[string]string{} // new ids of calls of other providers' models
-	for i := range req.Messages {
-		m := &req.Messages[i]
+// messages returns the conversation, an array without its end.
+func (p *Chat) messages(req *providers.Request) []byte {
+	d := dialectOf(p.host)
+	c, rest := providers.Encoded(req, p, func() *history {
+		b := []byte("[")
+		if req.System != "" {
+			b = append(rawjson.Text(append(b, `{"role":"system"`...), "content", req.System), '}')
+		}
+		return newHistory(b)
+	})
+	for i := range rest {
+		m := &rest[i]
 		switch raw := m.Raw.Of(p.name); {
 		case m.Role == providers.RoleUser:
-			b = userMessage(rawjson.Element(b), m, "text", chatMedium)
+			c.json = userMessage(rawjson.Element(c.json), m, "text", chatMedium)
 		case m.Role == providers.RoleTool:
-			b = chatResults(b, req, m, renamed)
+			c.json = chatResults(c.json, req, m, c.renamed)
 		case len(raw) > 0 && raw[0] == '{':
-			b = append(rawjson.Element(b), raw...)
+			c.json = append(rawjson.Element(c.json), raw...)
 		default:
-			b = chatAssistant(rawjson.Element(b), req, m, d, renamed)
+			c.json = chatAssistant(rawjson.Element(c.json), req, m, &d, c.renamed)
 		}
 	}
-	return b
+	return c.json
 }
 
 func chatMedium(b []byte, m *medium) []byte {

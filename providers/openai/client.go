@@ -96,9 +96,10 @@ func (a *api) Embed(ctx context.Context, body []byte) ([]byte, error) {
 	return a.client.Embed(ctx, path, body)
 }
 
-// ask gets a turn.
-func (a *api) ask(ctx context.Context, req *providers.Request, body []byte, emit func(providers.Event), d providers.Decoder) (*providers.Turn, error) {
-	turn, err := a.client.Turn(ctx, providers.Exchange{Path: a.path, Body: a.client.MergeBody(body, &req.Settings, "reasoning", "text"), Decoder: d}, emit)
+// ask gets a turn: an exchange without its path, and whose body is not merged.
+func (a *api) ask(ctx context.Context, req *providers.Request, x providers.Exchange, emit func(providers.Event)) (*providers.Turn, error) {
+	x.Path, x.Body = a.path, a.client.MergeBody(x.Body, &req.Settings, "reasoning", "text")
+	turn, err := a.client.Turn(ctx, x, emit)
 	return a.failed(req, turn, err, emit)
 }
 
@@ -172,7 +173,12 @@ func (p *Chat) Turn(ctx context.Context, req *providers.Request, emit func(provi
 	if err := p.client.Check(req, p, "thinking"); err != nil {
 		return nil, err
 	}
-	return p.ask(ctx, req, p.encode(req), emit, newChatDecoder(&p.api, req))
+	return p.ask(ctx, req, providers.Exchange{
+		Body:     p.encode(req),
+		Member:   "messages",
+		Messages: [][]byte{p.messages(req)},
+		Decoder:  newChatDecoder(&p.api, req),
+	}, emit)
 }
 
 // A Responses is a provider that speaks OpenAI's Responses. The server stores nothing. It may
@@ -204,7 +210,12 @@ func (p *Responses) Turn(ctx context.Context, req *providers.Request, emit func(
 		return nil, err
 	}
 	ask := func(plain bool) (*providers.Turn, error) {
-		return p.ask(ctx, req, p.encode(req, plain), emit, newResponsesDecoder(&p.api, req))
+		return p.ask(ctx, req, providers.Exchange{
+			Body:     p.encode(req, plain),
+			Member:   "input",
+			Messages: [][]byte{p.input(req)},
+			Decoder:  newResponsesDecoder(&p.api, req),
+		}, emit)
 	}
 	_, plain := p.plain.Load(req.Model)
 	turn, err := ask(plain)

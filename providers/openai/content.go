@@ -89,6 +89,16 @@ func userMessage(b []byte, m *providers.Message, kind string, media func([]byte,
 	return append(b, "]}"...)
 }
 
+// A history is the messages of requests, as either API has them.
+type history struct {
+	json    []byte            // an array without its end
+	renamed map[string]string // new ids of calls of other providers' models
+}
+
+func newHistory(json []byte) *history {
+	return &history{json: json, renamed: map[string]string{}}
+}
+
 // A reading is what the decoders of both APIs share.
 type reading struct {
 	api    *api

@@ -10,14 +10,13 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// encode returns a request after which the server stores nothing: it has the whole
-// conversation, and asks for encrypted reasoning, unless plain.
+// encode returns the body, but for its input, of a request after which the server stores nothing:
+// it has the whole conversation, and asks for encrypted reasoning, unless plain.
 func (p *Responses) encode(req *providers.Request, plain bool) []byte {
 	b := rawjson.Text([]byte("{"), "model", req.Model)
 	if req.System != "" {
 		b = rawjson.Text(b, "instructions", req.System)
 	}
-	b = append(p.input(rawjson.Raw(b, "input", "["), req), ']')
 	b = tools(b, req, toolformat.FormatOpenAIResponses, "required")
 	b = responsesSettings(settings(b, &req.Settings, "max_output_tokens"), &req.Settings)
 	b = rawjson.Raw(b, "store", "false")
@@ -54,23 +53,23 @@ func responsesSettings(b []byte, s *providers.Settings) []byte {
 	return b
 }
 
-// input appends the conversation.
-func (p *Responses) input(b []byte, req *providers.Request) []byte {
-	renamed := map[string]string{} // new ids of calls of other providers' models
-	for i := range req.Messages {
-		m := &req.Messages[i]
+// input returns the conversation, an array without its end.
+func (p *Responses) input(req *providers.Request) []byte {
+	c, rest := providers.Encoded(req, p, func() *history { return newHistory([]byte("[")) })
+	for i := range rest {
+		m := &rest[i]
 		switch raw := m.Raw.Of(p.name); {
 		case m.Role == providers.RoleUser:
-			b = userMessage(rawjson.Element(b), m, "input_text", inputMedium)
+			c.json = userMessage(rawjson.Element(c.json), m, "input_text", inputMedium)
 		case m.Role == providers.RoleTool:
-			b = responsesResults(b, req, m, renamed)
+			c.json = responsesResults(c.json, req, m, c.renamed)
 		case len(raw) > 0 && raw[0] == '[':
-			b = rawItems(b, raw)
+			c.json = rawItems(c.json, raw)
 		default:
-			b = responsesAssistant(b, req, m, renamed)
+			c.json = responsesAssistant(c.json, req, m, c.renamed)
 		}
 	}
-	return b
+	return c.json
 }
 
 // rawItems appends items verbatim. Reasoning without any content is left out: it is only an

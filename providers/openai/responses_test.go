@@ -241,12 +241,12 @@ func TestNames(t *testing.T) {
 	req := question()
 	req.Messages = append(req.Messages, turn.Message, providers.UserText("and?"))
 	for name, kept := range map[string]bool{"deepseek": true, "": false, "groq": false} {
-		body := NewChat(Options{Name: name}).encode(req)
+		body := NewChat(Options{Name: name}).messages(req)
 		if got := strings.Contains(string(body), "reasoning_content"); got != kept || p.Name() != "deepseek" {
 			t.Errorf("%q: %s", name, body)
 		}
 	}
-	if body := NewResponses(Options{Name: "deepseek"}).encode(req, false); !strings.Contains(string(body), `{"role":"assistant","content":"Hello"}`) {
+	if body := NewResponses(Options{Name: "deepseek"}).input(req); !strings.Contains(string(body), `{"role":"assistant","content":"Hello"}`) {
 		t.Errorf("%s", body)
 	}
 }

@@ -24,7 +24,7 @@ func FuzzScanner(f *testing.F) {
 
 // example returns two calls in a grammar.
 func example(g *grammar) string {
-	w := writer{grammar: g.written(), req: request()}
+	w := writer{grammar: g.written(), history: &history{}, req: request()}
 	call := &providers.Call{Name: "add", Arguments: json.RawMessage(`{"a":1,"b":"x"}`)}
 	return string(w.appendCalls(nil, []*providers.Call{call, call}))
 }

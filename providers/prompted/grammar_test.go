@@ -136,7 +136,7 @@ func TestWritten(t *testing.T) {
 	}
 	for i := range grammars {
 		g := &grammars[i]
-		w := writer{grammar: g.written(), req: request()}
+		w := writer{grammar: g.written(), history: &history{}, req: request()}
 		text := "I look.\n" + string(w.appendCalls(nil, calls))
 		var got []string
 		for line := range strings.SplitSeq(scannedIn(g, 1<<20, portions(text, []byte{4})...), "\n") {

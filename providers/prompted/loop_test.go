@@ -66,7 +66,7 @@ func TestLoop(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer loop.Close()
-			w := writer{grammar: g.written(), req: &providers.Request{}}
+			w := writer{grammar: g.written(), history: &history{}, req: &providers.Request{}}
 			model := &family{calls: string(w.appendCalls(nil, calls))}
 			run, err := loop.Run(t.Context(), providers.Task{
 				Provider: New(model, Options{Grammar: g.name}),

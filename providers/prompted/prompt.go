@@ -64,7 +64,7 @@ func (g *grammar) system(req *providers.Request) string {
 
 // example returns a number of calls.
 func (g *grammar) example(n int) string {
-	w := writer{grammar: g, req: &providers.Request{}}
+	w := writer{grammar: g, history: &history{}, req: &providers.Request{}}
 	calls := slices.Repeat([]*providers.Call{{Name: "tool-name", Arguments: json.RawMessage(`{"argument-name": "value"}`)}}, n)
 	return string(w.appendCalls(nil, calls))
 }
@@ -81,31 +81,46 @@ func (g *grammar) resultPlace() string {
 type writer struct {
 	*grammar
 	*syntax
-	req              *providers.Request
-	called, resulted int // calls and results that are written
+	*history
+	req *providers.Request
+}
+
+// A history is the messages of requests to the inner provider.
+type history struct {
+	messages         []providers.Message
+	resultsLast      bool // the last message has results
+	called, resulted int  // calls and results that are written
+	memo             providers.Memo
 }
 
 // request returns the request for the inner provider, without tools.
-func (g *grammar) request(all *syntax, req *providers.Request) *providers.Request {
-	w := writer{grammar: g.written(), syntax: all, req: req}
-	inner := &providers.Request{Model: req.Model, System: w.system(req), Settings: req.Settings}
-	inner.Settings.Serial = false // OpenAI refuses it without tools
-	for i := range req.Messages {
-		m := &req.Messages[i]
-		switch {
-		case m.Role == providers.RoleTool:
-			inner.Messages = append(inner.Messages, w.responses(m))
-		case m.Role == providers.RoleUser && i > 0 && req.Messages[i-1].Role == providers.RoleTool:
-			// Many templates want messages of the user and the assistant in turn.
-			last := &inner.Messages[len(inner.Messages)-1]
-			last.Parts = slices.Concat(last.Parts, []providers.Part{{Type: providers.PartText, Text: "\n"}}, m.Parts)
-		case m.Role == providers.RoleAssistant:
-			inner.Messages = append(inner.Messages, w.assistant(m))
-		default:
-			inner.Messages = append(inner.Messages, *m)
-		}
+func (p *Provider) request(g *grammar, req *providers.Request) *providers.Request {
+	c, rest := providers.Encoded(req, p, func() *history { return &history{} })
+	w := writer{grammar: g.written(), syntax: p.syntax, history: c, req: req}
+	for i := range rest {
+		w.write(&rest[i])
 	}
+	inner := &providers.Request{Model: req.Model, System: w.system(req), Messages: w.messages, Settings: req.Settings, Memo: &w.memo}
+	inner.Settings.Serial = false // OpenAI refuses it without tools
 	return inner
+}
+
+// write adds a message.
+func (w *writer) write(m *providers.Message) {
+	afterResults := w.resultsLast
+	w.resultsLast = m.Role == providers.RoleTool
+	switch {
+	case w.resultsLast:
+		w.messages = append(w.messages, w.responses(m))
+	case m.Role == providers.RoleAssistant:
+		w.messages = append(w.messages, w.assistant(m))
+	case afterResults: // many templates want messages of the user and the assistant in turn
+		w.messages = slices.Clone(w.messages)
+		last := &w.messages[len(w.messages)-1]
+		last.Parts = slices.Concat(last.Parts, []providers.Part{{Type: providers.PartText, Text: "\n"}}, m.Parts)
+	default:
+		w.messages = append(w.messages, *m)
+	}
 }
 
 // assistant returns a message of the assistant with its calls as text, and with the raw items

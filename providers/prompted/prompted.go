@@ -72,7 +72,7 @@ func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(p
 	r.scanner = newScanner(p.syntax, g, toolsOf(req), p.maxCall, r.piece)
 	within, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	turn, err := p.inner.Turn(within, g.request(p.syntax, req), func(ev providers.Event) {
+	turn, err := p.inner.Turn(within, p.request(g, req), func(ev providers.Event) {
 		if ev.Type != providers.EventTextDelta {
 			emit(ev)
 			return

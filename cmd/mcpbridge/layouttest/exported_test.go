@@ -15,7 +15,7 @@ var exported = map[string]struct{ names, methods int }{
 	"bridge/wire":            {121, 18},
 	"cmd/mcpbridge/config":   {32, 14},
 	"cmd/mcpbridge/stack":    {21, 40},
-	"providers":              {119, 67},
+	"providers":              {121, 67},
 	"providers/providertest": {27, 6},
 	"toolformat":             {69, 17},
 }
