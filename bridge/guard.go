@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -340,6 +341,9 @@ func (t *guardedTool) checked(tool string, arguments json.RawMessage) (json.RawM
 
 // isMentioned reports whether a value has a key with a hidden name in it, at any depth.
 func (g *Guard) isMentioned(value json.RawMessage) bool {
+	if !g.mayBeIn(value) {
+		return false
+	}
 	for key := range keysIn(value) {
 		key = fold(key)
 		if slices.ContainsFunc(g.folded, func(name string) bool { return strings.Contains(key, name) }) {
@@ -347,6 +351,24 @@ func (g *Guard) isMentioned(value json.RawMessage) bool {
 		}
 	}
 	return false
+}
+
+// mayBeIn reports whether a value may have a hidden name in it. It is quick for the small values that are most.
+func (g *Guard) mayBeIn(value []byte) bool {
+	var lower [256]byte
+	if len(value) > len(lower) {
+		return true
+	}
+	for i, c := range value {
+		if c == '\\' || c >= utf8.RuneSelf { // it may stand for a letter
+			return true
+		}
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		lower[i] = c
+	}
+	return slices.ContainsFunc(g.folded, func(name string) bool { return bytes.Contains(lower[:len(value)], []byte(name)) })
 }
 
 // fold maps texts that differ in letter case only to one.

@@ -19,7 +19,7 @@ func TestGuardCost(t *testing.T) {
 		t.Fatal(err)
 	}
 	req := &Request{Method: wire.MethodToolsCall, Params: &params, Target: "a"}
-	if n := testing.AllocsPerRun(100, func() { s.Do(t.Context(), req) }); n > 15 {
+	if n := testing.AllocsPerRun(100, func() { s.Do(t.Context(), req) }); n > 3 {
 		t.Errorf("a call takes %v allocations", n)
 	}
 }
