@@ -19,10 +19,10 @@ type kept struct {
 	messages []Message
 }
 
-// Encoded returns what an encoder has made of the first messages of a request, and the other messages,
-// which the encoder adds to it: none of them, if the request has no Memo or what that keeps is of another
-// owner (a provider), model, system prompt, set of tools or conversation. An encoder is known by its
-// type, M; begin begins anew.
+// Encoded returns what an encoder has made of the first messages of a request, and the messages that follow
+// those, which the encoder adds to it. It begins anew, and all messages follow, if the request has no Memo, or
+// if that keeps something of another owner (a provider), model, system prompt, set of tools or conversation.
+// An encoder is known by its type, M.
 //
 // What was added to M for an earlier request must stay, as it can still be on its way.
 func Encoded[M any](req *Request, owner any, begin func() *M) (made *M, rest []Message) {

@@ -20,8 +20,8 @@ type Exchange struct {
 	Path string // of the API, such as /v1/messages
 	Body []byte // a JSON object, after Client.MergeBody
 
-	// Messages are the last member of the body: an array without its end, in pieces that are sent one
-	// after the other. Member is its name; "" means that the body has none.
+	// Messages are the value of the last member of the body: an array without its end, in pieces that are
+	// sent one after the other. Member is the name of that member; "" means that Body is all there is.
 	Member   string
 	Messages [][]byte
 
@@ -35,12 +35,12 @@ func (x *Exchange) body() net.Buffers {
 	if x.Member == "" || bytes.Contains(x.Body, []byte(`"`+x.Member+`"`)) && wire.Lookup(x.Body, x.Member) != nil {
 		return net.Buffers{x.Body}
 	}
-	head := bytes.Clone(x.Body[:len(x.Body)-1])
-	if len(head) > 1 {
-		head = append(head, ',')
+	before := x.Body[:len(x.Body)-1]
+	member := append(wire.AppendString([]byte(","), x.Member), ':')
+	if len(before) == 1 { // it is the only member
+		member = member[1:]
 	}
-	head = fmt.Appendf(head, "%q:", x.Member)
-	return append(append(net.Buffers{head}, x.Messages...), []byte("]}"))
+	return append(append(net.Buffers{before, member}, x.Messages...), []byte("]}"))
 }
 
 // A Decoder makes a turn of one response.

@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
@@ -36,14 +37,14 @@ func (e *encoder) markLast(blocks [][]byte) {
 	}
 }
 
-// markContents marks the last contents of the user. last is the last content, behind json.
+// markContents returns the contents in pieces, and marks the last ones of the user. last follows json: it is the
+// content of history.last.
 func (e *encoder) markContents(last []byte) (pieces [][]byte) {
 	if e.mark == nil {
 		return [][]byte{e.json, last}
 	}
 	const end = "}]}" // of a content, with its last block
-	mark := append(rawjson.Raw([]byte("{"), cacheControl, e.mark), end...)
-	mark[0] = ','
+	mark := slices.Concat([]byte(`,"`+cacheControl+`":`), e.mark, []byte(end))
 	marks, at := maxMarks, 0
 	if e.last.role == "user" {
 		marks--

@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
@@ -47,7 +46,7 @@ func (p *Provider) encode(req *providers.Request) (x providers.Exchange, err err
 	if b, err = settings(b, &req.Settings); err != nil {
 		return x, err
 	}
-	if id := container(req.Messages); id != nil {
+	if id := e.containerID(); id != nil {
 		b = rawjson.Raw(b, "container", id)
 	}
 	return providers.Exchange{Path: path, Body: append(b, '}'), Member: "messages", Messages: messages, Notes: e.notes}, nil
@@ -128,23 +127,6 @@ func (e *encoder) choice() []byte {
 	return append(b, '}')
 }
 
-// container returns the id of the last container of the API's own tools, which the API needs
-// to continue them; nil if the messages name none, or it has expired.
-func container(messages []providers.Message) []byte {
-	for _, m := range slices.Backward(messages) {
-		used := wire.Lookup(m.Raw.Of(name), "container")
-		id := wire.Lookup(used, "id")
-		if id == nil {
-			continue
-		}
-		if at, err := time.Parse(time.RFC3339, rawjson.TextAt(used, "expires_at")); err == nil && !at.After(time.Now()) {
-			return nil
-		}
-		return id
-	}
-	return nil
-}
-
 // A content is that of one message of the API, which takes one message of each role in turn
 // and wants results first.
 type content struct {
@@ -167,6 +149,17 @@ type history struct {
 	last  content           // to which the next message of its role is added
 	users []int             // where json has the ends of the user's contents
 	ids   map[string]string // the ids of calls, by Call.ID
+
+	container []byte // of the API's own tools, the last that a message names
+}
+
+// containerID returns the id of the container, which the API needs to continue it; nil if the messages name none,
+// or it has expired.
+func (c *history) containerID() []byte {
+	if at, err := time.Parse(time.RFC3339, rawjson.TextAt(c.container, "expires_at")); err == nil && !at.After(time.Now()) {
+		return nil
+	}
+	return wire.Lookup(c.container, "id")
 }
 
 // messages returns the messages of the request, an array without its end, in pieces. Notes are
@@ -186,8 +179,7 @@ func (e *encoder) messages(p *Provider) [][]byte {
 		}
 		c.add(&next)
 	}
-	before := bytes.Clone(c.json[len(c.json)-1:]) // what is behind json is not c's
-	return e.markContents(c.last.appendTo(before)[1:])
+	return e.markContents(rawjson.Behind(c.json, c.last.appendTo))
 }
 
 // add adds a content.
@@ -210,6 +202,9 @@ func (c *history) add(next *content) {
 func (e *encoder) assistant(m *providers.Message) (content [][]byte) {
 	if raw := m.Raw.Of(name); raw != nil {
 		e.notes = nil
+		if used := wire.Lookup(raw, "container"); wire.Lookup(used, "id") != nil {
+			e.container = used
+		}
 		for b := range wire.Elements(wire.Lookup(raw, "content")) {
 			if !isBlank(b) {
 				content = append(content, b)

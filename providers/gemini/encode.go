@@ -1,7 +1,6 @@
 package gemini
 
 import (
-	"bytes"
 	"encoding/base64"
 	"fmt"
 	"mime"
@@ -115,13 +114,12 @@ func (e *encoder) contents(p *Provider) [][]byte {
 	return [][]byte{c.json, c.lastTurn()}
 }
 
-// lastTurn returns the content for turn, behind json; nil for none.
+// lastTurn returns the content of turn, which follows json; nothing without one.
 func (c *history) lastTurn() []byte {
-	before := bytes.Clone(c.json[len(c.json)-1:]) // what is behind json is not c's
-	return appendContent(before, "model", c.turn)[1:]
+	return rawjson.Behind(c.json, func(b []byte) []byte { return appendContent(b, "model", c.turn) })
 }
 
-// appendContent appends a content, unless it has no parts.
+// appendContent appends a Content of the API, unless it has no parts.
 func appendContent(b []byte, role string, parts [][]byte) []byte {
 	if len(parts) == 0 {
 		return b

@@ -25,6 +25,12 @@ func Element(b []byte) []byte {
 	return append(b, ',')
 }
 
+// Behind returns what add appends to b. It writes nothing behind b, which others may append to.
+func Behind(b []byte, add func([]byte) []byte) []byte {
+	last := bytes.Clone(b[len(b)-1:]) // all that Element looks at
+	return add(last)[1:]
+}
+
 // Text appends a member that is a string.
 func Text(b []byte, name, value string) []byte {
 	return wire.AppendString(Member(b, name), value)
