@@ -182,7 +182,7 @@ func bearer(r *http.Request) string {
 	return strings.TrimSpace(token)
 }
 
-// hostAllowed reports whether a request may have a Host header.
+// hostAllowed reports whether a request could have header as its Host header.
 func (a *Access) hostAllowed(r *http.Request, header string) bool {
 	host := hostname(header)
 	if loopback(host) {

@@ -93,7 +93,7 @@ func (s *Server) isForeign(r *http.Request) bool {
 	return s.opts().Framed[path] != nil || s.opts().Logins != nil && (path == loginPath || strings.HasPrefix(path, loginPath+"/"))
 }
 
-// KnowsHost reports whether a request might have a Host header, by Access.
+// KnowsHost reports whether Access would admit a request like r with a Host header.
 func (s *Server) KnowsHost(r *http.Request, host string) bool {
 	return s.opts().Access.hostAllowed(r, host)
 }

@@ -35,7 +35,7 @@ const (
 // memory returns what a load has left to the system. The garbage collector runs as the heap grows:
 // after large messages it may not run again for minutes, and what they held stays resident.
 type memory struct {
-	least     uint64 // resident bytes since it was first returned, 0 before
+	least     uint64 // the fewest resident bytes since memory was first returned; 0 before that
 	allocated uint64 // bytes since the process began, at the last tick
 	wait      int    // ticks from one try to the next: more each time
 	left      int    // of them

@@ -4,7 +4,7 @@ import "strings"
 
 // console is the page with which a person looks after serve.
 type console struct {
-	SandboxOrigin string // from which it loads the frames of servers' pages; "" means that these have no origin
+	SandboxOrigin string // the origin of the frames of servers' pages; "" gives each frame an opaque origin
 }
 
 func (c *console) keys() keySet {

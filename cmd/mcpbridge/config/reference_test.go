@@ -111,7 +111,7 @@ func TestReferenceFaults(t *testing.T) {
 // A command runs once for all that share References, in the folder of the config, without a shell.
 func TestCommandReference(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("the commands are a shell's")
+		t.Skip("the commands of this test are those of a POSIX shell")
 	}
 	t.Setenv(secret.KeyVariable, "hidden-from-commands")
 	dir := t.TempDir()
@@ -151,7 +151,7 @@ func TestCommandReference(t *testing.T) {
 // A command that takes long keeps no other load waiting, nor Forget.
 func TestSlowCommand(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("the commands are a shell's")
+		t.Skip("the commands of this test are those of a POSIX shell")
 	}
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe")
@@ -166,7 +166,7 @@ func TestSlowCommand(t *testing.T) {
 		return c.Servers[0].Args[0]
 	}
 	if err := exec.Command("mkfifo", pipe).Run(); err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	var slow sync.WaitGroup
 	slow.Go(func() {

@@ -14,8 +14,8 @@ const maxDeclared = 8 << 10
 
 // Sandbox says which origin the frame has in which the console shows a page of a server (MCP Apps).
 type Sandbox struct {
-	Origin func() string                           // another one than the console's, from which it is loaded; "" means that it is opaque
-	Hosts  func(r *http.Request, host string) bool // whether the console may be there, too, for the request of a frame
+	Origin func() string                           // the origin that the frame is loaded from; "" gives it an opaque one
+	Hosts  func(r *http.Request, host string) bool // whether the console that requests a frame with r may be at a host
 }
 
 // Frames returns the frame, for mcpserver.Options.Framed.

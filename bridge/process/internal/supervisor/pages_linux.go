@@ -9,8 +9,8 @@ import (
 )
 
 // ReleasePages returns the pages of the program's own file to the system: the start has needed most of them,
-// and nothing else does. Those that are used again come from the system's cache. Mappings that were written
-// to stay, as by the linker of a position-independent program, or by a debugger.
+// and nothing else does. Those that are used again come from the system's cache. A mapping that
+// has been written to is left alone: the linker of a position-independent program writes, and so does a debugger.
 func ReleasePages() {
 	program, err := os.Readlink("/proc/self/exe")
 	if err != nil {
