@@ -80,7 +80,7 @@ var rules = []struct {
 	{"cmd/mcpbridge/internal/tokens", []string{"cmd/mcpbridge/internal/file"}},
 	{"cmd/mcpbridge/internal/envfile", []string{"cmd/mcpbridge/internal/hint", "cmd/mcpbridge/internal/file"}},
 	{"cmd/mcpbridge/internal/secret", []string{"cmd/mcpbridge/internal/file"}},
-	{"cmd/mcpbridge/internal/clients", []string{"cmd/mcpbridge/config", "cmd/mcpbridge/internal/edit", "cmd/mcpbridge/internal/hint", "toolformat"}},
+	{"cmd/mcpbridge/internal/clients", []string{"cmd/mcpbridge/config", "cmd/mcpbridge/internal/edit", "cmd/mcpbridge/internal/file", "cmd/mcpbridge/internal/hint", "toolformat"}},
 	{"cmd/mcpbridge/internal/output", []string{"cmd/mcpbridge/internal/terminal"}},
 	{"cmd/mcpbridge/internal/markdown", []string{"cmd/mcpbridge/internal/terminal"}},
 	{"cmd/mcpbridge/internal/*", with(centre, "cmd/mcpbridge/internal/hint")},

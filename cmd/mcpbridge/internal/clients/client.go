@@ -67,6 +67,7 @@ type place struct {
 	project bool     // belongs to a project
 	exists  bool     // is used only if the file exists
 	read    bool     // is only imported from
+	bundle  bool     // has the settings of an MCP bundle, whose server is in its manifest
 }
 
 // All returns all clients.

@@ -6,5 +6,6 @@
 //
 // Files: client.go (what a client is), table.go (all of them), machine.go (systems, and the files of
 // clients there), entry.go (the bridge's entry, and moved servers), server.go (reading servers),
-// variable.go (the variables in them), import.go (what a config takes over), secret.go (the secrets in it).
+// bundle.go (those of MCP bundles), variable.go (the variables in them), import.go (what a config takes
+// over), secret.go (the secrets in it).
 package clients

@@ -282,6 +282,9 @@ func (f *File) Move(text []byte, names []string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f.place.bundle && len(names) > 0 {
+		return edit.Set(f.format(), text, []string{"isEnabled"}, json.RawMessage("false"))
+	}
 	list := f.servers(root)
 	servers, _ := root.At(list...)
 	for _, name := range names {
@@ -322,6 +325,12 @@ func (f *File) running(text []byte) ([]string, error) {
 	root, err := edit.Read(f.format(), text)
 	if err != nil {
 		return nil, err
+	}
+	if f.place.bundle {
+		if enabled, _ := root.At("isEnabled"); isTrue(enabled) {
+			return []string{f.id()}, nil
+		}
+		return nil, nil
 	}
 	servers, _ := root.At(f.servers(root)...)
 	var names []string

@@ -168,7 +168,7 @@ func (p fingerprint) String() string { return p.name + " in " + p.where }
 
 // fingerprint returns the fingerprint of a server, with its variables filled in.
 func (i *Import) fingerprint(s *Server) fingerprint {
-	program := []string{i.fill(Text{s.Command, true}), i.fill(s.URL)}
+	program := []string{i.fill(Text{Text: s.Command, Variable: true}), i.fill(s.URL)}
 	for _, a := range s.Args {
 		program = append(program, i.fill(a))
 	}
@@ -241,7 +241,7 @@ func (i *Import) value(s *Server, name string, perWindow bool) json.RawMessage {
 			m = append(m, member{key, value})
 		}
 	}
-	put("command", i.hidden(Text{s.Command, true}, "", "command", name), s.Command != "")
+	put("command", i.hidden(Text{Text: s.Command, Variable: true}, "", "command", name), s.Command != "")
 	put("args", i.args(s, name), len(s.Args) > 0)
 	put("env", i.pairs(s.Env, name, func(p Pair) string { return p.Name }), len(s.Env) > 0)
 	put("envFile", s.EnvFile, s.EnvFile != "")

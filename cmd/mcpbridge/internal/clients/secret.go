@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -121,7 +122,10 @@ var filledIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 // hidden returns a text as mcpbridge.json writes it, with variables for its secrets. name is what the text
 // is called, and variable the name for a secret that the text does not name.
 func (i *Import) hidden(t Text, name, variable, server string) string {
-	if !t.Variable {
+	switch {
+	case t.secret && !t.Variable:
+		return i.secret(cmp.Or(name, variable), server, t.Text)
+	case !t.Variable:
 		return i.hiddenLiteral(t.Text, name, variable, server)
 	}
 	var b, literal strings.Builder

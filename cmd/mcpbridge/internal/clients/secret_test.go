@@ -68,7 +68,7 @@ func FuzzHidden(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out := i.hidden(Text{Text: text}, name, "x", "server"); i.fill(Text{out, true}) != text {
+		if out := i.hidden(Text{Text: text}, name, "x", "server"); i.fill(Text{Text: out, Variable: true}) != text {
 			t.Errorf("%q became %q", text, out)
 		}
 	})

@@ -65,6 +65,13 @@ func (f *File) Servers(text []byte, isBridge func(commandOrURL string) bool) ([]
 	if err != nil {
 		return nil, err
 	}
+	if f.place.bundle {
+		s, err := f.extension(root)
+		if err != nil || s == nil || s.isBridge(isBridge) {
+			return nil, err
+		}
+		return []*Server{s}, nil
+	}
 	servers, _ := root.At(f.servers(root)...)
 	if len(servers.Members) > maxServers {
 		return nil, fmt.Errorf("line %d: more than %d servers", servers.Line, maxServers)
@@ -141,10 +148,17 @@ func (s *Server) read(n edit.Node) bool {
 			s.take(m)
 		}
 	}
-	_, toggled := n.At("enabled")
-	switch {
-	case s.Command == "" && s.URL.Text == "" && toggled && len(n.Members) == 1:
+	if _, toggled := n.At("enabled"); toggled && len(n.Members) == 1 {
 		return false // a switch for a server that is configured elsewhere
+	}
+	s.check()
+	s.place()
+	return true
+}
+
+// check fails a server that cannot run here.
+func (s *Server) check() {
+	switch {
 	case s.Command != "" && s.URL.Text != "":
 		s.fail("has both a command and a URL")
 	case s.Command == "" && s.URL.Text == "":
@@ -152,8 +166,6 @@ func (s *Server) read(n edit.Node) bool {
 	case s.Command != "" && s.File.machine.Distro != "":
 		s.fail("runs on Windows: run mcpbridge import there")
 	}
-	s.place()
-	return true
 }
 
 // place lets the program of a project's server start in the project.
@@ -195,7 +207,7 @@ func (s *Server) take(n edit.Node) {
 			if at, ok := m.At("name"); ok {
 				name = textOf(at)
 			}
-			s.Env = append(s.Env, Pair{name, Text{"${" + name + "}", true}})
+			s.Env = append(s.Env, Pair{name, Text{Text: "${" + name + "}", Variable: true}})
 			s.kept(n.Line, name)
 		}
 	case "envFile":
@@ -208,10 +220,10 @@ func (s *Server) take(n edit.Node) {
 		s.Headers = append(s.Headers, s.pairs(n)...)
 	case "env_http_headers":
 		for _, m := range n.Members {
-			s.Headers = append(s.Headers, Pair{m.Key, Text{"${" + textOf(m) + "}", true}})
+			s.Headers = append(s.Headers, Pair{m.Key, Text{Text: "${" + textOf(m) + "}", Variable: true}})
 		}
 	case "bearer_token_env_var":
-		s.Headers = append(s.Headers, Pair{"Authorization", Text{"Bearer ${" + textOf(n) + "}", true}})
+		s.Headers = append(s.Headers, Pair{"Authorization", Text{Text: "Bearer ${" + textOf(n) + "}", Variable: true}})
 	case "requestOptions", "requestInit":
 		if headers, ok := n.At("headers"); ok {
 			s.Headers = append(s.Headers, s.pairs(headers)...)
@@ -292,7 +304,7 @@ func (s *Server) takeOAuth(n edit.Node) {
 				all = append(all, scope.Text)
 			}
 			if len(all) > 0 {
-				s.OAuth = append(s.OAuth, Pair{key, Text{strings.Join(all, " "), false}})
+				s.OAuth = append(s.OAuth, Pair{key, Text{Text: strings.Join(all, " ")}})
 			}
 		case key != "" && string(m.Value) != "null":
 			s.OAuth = append(s.OAuth, Pair{key, s.text(m)})

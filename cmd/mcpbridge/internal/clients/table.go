@@ -10,6 +10,9 @@ var table = []Client{
 		places: []place{
 			{dirs: []string{"@config/Claude"}, files: []string{"claude_desktop_config.json"}},
 			{on: "windows", title: "MSIX", dirs: []string{"@local/Packages/Claude_pzs8sxrjxfjjc/LocalCache/Roaming/Claude"}, files: []string{"claude_desktop_config.json"}},
+			{title: "extension", dirs: []string{"@config/Claude/Claude Extensions Settings"}, files: []string{"*.json"}, read: true, bundle: true},
+			{on: "windows", title: "MSIX extension", dirs: []string{"@local/Packages/Claude_pzs8sxrjxfjjc/LocalCache/Roaming/Claude/Claude Extensions Settings"},
+				files: []string{"*.json"}, read: true, bundle: true},
 		},
 	},
 	{

@@ -12,6 +12,7 @@ import (
 type Text struct {
 	Text     string
 	Variable bool // Text has variables; else it is literal
+	secret   bool // a literal that the client knows to be a secret
 }
 
 // reference matches the ways to write variables.
@@ -45,7 +46,7 @@ func (s syntax) convert(text, project string, kept func(name string)) (Text, err
 	if !found {
 		return Text{Text: text}, failed
 	}
-	return Text{b.String() + escape(text[end:]), true}, failed
+	return Text{Text: b.String() + escape(text[end:]), Variable: true}, failed
 }
 
 // errUnknown is the error about a variable that only the client can fill in.
