@@ -32,7 +32,7 @@ type decoder struct {
 	loader   Loader
 	problems []remark
 	warnings []remark
-	faults   []remark    // misspelled keys of servers, each of which is its server's Fault
+	faults   []remark    // misspelled keys and types of servers, each of which is its server's Fault
 	inside   *entryScope // the entry that is being read; nil outside of entries
 	readable bool        // every user of the computer can read the file, and no secret was found so far
 	servers  []string    // names of all servers, including disabled ones
@@ -158,7 +158,7 @@ type entryScope struct {
 	path       string
 	server     bool
 	unit       time.Duration // of a server's timeout without one; 0 means that its size tells
-	misspelled bool          // a key is, perhaps the one that seems missing
+	misspelled bool          // a key or the type is, so that nothing is said to be missing
 	faults     []error
 }
 
@@ -179,6 +179,13 @@ func (d *decoder) lacks(n node, format string, args ...any) {
 	} else {
 		d.errorf(n, format, args...)
 	}
+}
+
+// misspelled reports what makes only its server unusable. That server may lack what was meant.
+func (d *decoder) misspelled(n node, text string) {
+	d.inside.misspelled = true
+	d.inside.fault(n.path, text)
+	n.remark(&d.faults, text)
 }
 
 // wrongf reports an invalid value: an error, or a Fault if it came from the environment.

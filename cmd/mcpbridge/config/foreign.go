@@ -14,6 +14,7 @@ import (
 type foreignFile struct {
 	program string
 	holds   func(root []node) bool
+	client  string // its name for mcpbridge import; "" if that does not know it
 	advice  string
 }
 
@@ -24,13 +25,13 @@ const (
 
 // foreignFiles are told by keys that a mcpbridge.json does not have.
 var foreignFiles = []foreignFile{
-	{"Zed's settings", hasAny("context_servers"), writeServers},
-	{"opencode's config", isOpencode, writeServers},
-	{"VS Code's settings", isVSCode, `copy the object "servers" of "mcp" into a file mcpbridge.json, as "mcpServers"`},
-	{"Claude Code's state (~/.claude.json)", hasAny("numStartups", "projects", "oauthAccount", "hasCompletedOnboarding"),
+	{"Zed's settings", hasAny("context_servers"), "zed", writeServers},
+	{"opencode's config", isOpencode, "opencode", writeServers},
+	{"VS Code's settings", isVSCode, "vscode", `copy the object "servers" of "mcp" into a file mcpbridge.json, as "mcpServers"`},
+	{"Claude Code's state (~/.claude.json)", hasAny("numStartups", "projects", "oauthAccount", "hasCompletedOnboarding"), "claude-code",
 		copyServers + `; that of one folder is in "projects"`},
-	{"Gemini CLI's settings", isGemini, copyServers},
-	{"mcporter's config", hasAny("imports"), copyServers},
+	{"Gemini CLI's settings", isGemini, "gemini", copyServers},
+	{"mcporter's config", hasAny("imports"), "", copyServers},
 }
 
 func hasAny(names ...string) func([]node) bool {
@@ -87,19 +88,27 @@ func (d *decoder) foreign(root node) bool {
 	members := membersIn(root)
 	for _, f := range foreignFiles {
 		if f.holds(members) {
-			d.errorf(root, "this file is %s, in JSON: %s", f.program, f.advice)
+			d.errorf(root, "this file is %s, in JSON: %s", f.program, orImport(f.client, f.advice))
 			return true
 		}
 	}
 	return false
 }
 
+// orImport returns advice that begins with the command that follows it.
+func orImport(client, advice string) string {
+	if client == "" {
+		return advice
+	}
+	return "run mcpbridge import " + client + ", or " + advice
+}
+
 // otherFormats are told by a line of a file that is not JSON.
-var otherFormats = []struct{ line, what string }{
-	{`(?m)^\[mcp_servers\.`, "this file is Codex's config, in TOML"},
-	{`(?m)^extensions:\s*(#.*)?\r?$`, "this file is goose's config, in YAML"},
-	{`(?m)^\[[A-Za-z][\w."-]*\]\s*(#.*)?\r?$`, "this file is TOML, not JSON"},
-	{`(?m)^[\w"-]+:(\s|$)`, "this file is YAML, not JSON"},
+var otherFormats = []struct{ line, client, what string }{
+	{`(?m)^\[mcp_servers\.`, "codex", "this file is Codex's config, in TOML"},
+	{`(?m)^extensions:\s*(#.*)?\r?$`, "goose", "this file is goose's config, in YAML"},
+	{`(?m)^\[[A-Za-z][\w."-]*\]\s*(#.*)?\r?$`, "", "this file is TOML, not JSON"},
+	{`(?m)^[\w"-]+:(\s|$)`, "", "this file is YAML, not JSON"},
 }
 
 // otherFormat says what a file is that does not begin as JSON with comments does, or returns "".
@@ -109,7 +118,7 @@ func otherFormat(data []byte) string {
 	}
 	for _, f := range otherFormats {
 		if regexp.MustCompile(f.line).Match(data) {
-			return f.what + ": " + writeServers
+			return f.what + ": " + orImport(f.client, writeServers)
 		}
 	}
 	return ""

@@ -185,10 +185,7 @@ func (d *decoder) unknownKey(parent, m node, keys keySet) {
 	parent.offset = m.at
 	switch near := toolformat.Closest(m.name, taken); {
 	case d.inServer() && near != "":
-		text := fmt.Sprintf("unknown key %s (did you mean %q?)", hint.Quote(m.name), near)
-		d.inside.misspelled = true
-		d.inside.fault(parent.path, text)
-		parent.remark(&d.faults, text)
+		d.misspelled(parent, fmt.Sprintf("unknown key %s (did you mean %q?)", hint.Quote(m.name), near))
 	case d.inServer():
 		d.warnf(m.key(), "ignored: unknown key")
 	case near != "":

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"net"
 	"net/url"
@@ -10,8 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tailscale/hujson"
+
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/envfile"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // Server is one entry of "mcpServers": an upstream with either a Command or a URL. Variables are
@@ -102,9 +106,9 @@ func (s *Server) keys(envFile *string) keySet {
 		"forward":     {take: into(&s.Forward, readBool), only: "url"},
 		"credentials": {take: into(&s.PerIdentity, readCredentials), only: "url"},
 
-		"type":          {take: into(&s.Transport, oneOf(transports))},
-		"transport":     {take: into(&s.Transport, oneOf(transports)), same: "type"},
-		"transportType": {take: into(&s.Transport, oneOf(transports)), same: "type"},
+		"type":          {take: into(&s.Transport, readTransport)},
+		"transport":     {take: into(&s.Transport, readTransport), same: "type"},
+		"transportType": {take: into(&s.Transport, readTransport), same: "type"},
 		"era":           {take: into(&s.Era, oneOf(words("legacy", "modern")))},
 		"disabled":      {take: off},
 		"enabled":       {take: off},
@@ -162,6 +166,20 @@ func (d *decoder) checkForward(n node, s *Server) {
 	default:
 		d.warnf(n.key(), `"forward" is true: this server gets the tokens of callers, and can do with them what they can here`)
 	}
+}
+
+// readTransport reads a type. One that is not like any of ours is a client's own, such as "sdk": its server is at
+// fault alone.
+func readTransport(d *decoder, n node) (string, bool) {
+	known := slices.Sorted(maps.Keys(transports))
+	if text, ok := n.value.(hujson.Literal); ok && n.value.Kind() == '"' && !n.filled() {
+		word := text.String()
+		if transports[word] == "" && toolformat.Closest(word, known) == "" {
+			d.misspelled(n, fmt.Sprintf("unknown value %s (known: %s)", hint.Quote(word), strings.Join(known, ", ")))
+			return "", false
+		}
+	}
+	return oneOf(transports)(d, n)
 }
 
 // readCredentials reads whose credentials a server gets.
