@@ -34,6 +34,8 @@ type Client struct {
 	// The serverInfo of the version of the server on stdio that does not answer server/discover, or ends
 	// when it is asked that; nil if it is not known.
 	silent atomic.Pointer[string]
+	// A connection has been logged, and none has been lost or has failed since.
+	up atomic.Bool
 	// The lists of all links.
 	kept keptLists
 	// What is wrong with the latest list of each kind.

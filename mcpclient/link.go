@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -329,9 +330,9 @@ func (l *link) awaitDemand() bool {
 // serve hands the connection to callers until it is lost, idle or no longer wanted, and closes
 // it. The error is the reason of a loss.
 func (l *link) serve(c *conn) error {
+	l.logReady(c) // before callers have it
 	l.conn.Store(c)
 	l.setState(Ready, nil, 0)
-	l.cfg.Log.Info("ready", "revision", c.revision, "tools", l.count(bridge.Tools))
 	if l.cfg.Lazy {
 		l.retireWhenIdle(c)
 	}
@@ -348,12 +349,23 @@ func (l *link) serve(c *conn) error {
 	}
 	l.conn.Store(nil)
 	if lost != nil {
+		l.client.up.Store(false)
 		l.setState(Connecting, lost, 0)
 	} else if l.cfg.Lazy {
 		l.setState(Idle, nil, 0)
 	}
 	c.close()
 	return lost
+}
+
+// logReady logs a connection, at the level debug if nothing about the server is new: over HTTP and
+// WebSocket there may be one for each client.
+func (l *link) logReady(c *conn) {
+	level := slog.LevelInfo
+	if up := l.client.up.Swap(true); up && len(l.cfg.Command) == 0 {
+		level = slog.LevelDebug
+	}
+	l.cfg.Log.Log(l.ctx, level, "ready", "revision", c.revision, "tools", l.count(bridge.Tools))
 }
 
 // errIdle ends the connection of a lazy server that has had no call for the idle time.
@@ -379,6 +391,7 @@ func (l *link) retireWhenIdle(c *conn) {
 // backOff waits before the next attempt, longer with each failure and out of step with other
 // links; false means that the link has ended. A fault of the configuration is not tried again.
 func (l *link) backOff(err error, failures int) bool {
+	l.client.up.Store(false)
 	if l.cfg.Fault != nil || l.cfg.Once {
 		l.setState(Failed, err, 0)
 		l.cfg.Log.Error("cannot be started", "reason", err)

@@ -3,6 +3,8 @@ package mcpclient_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 
@@ -37,5 +39,44 @@ func TestReadyWakesAll(t *testing.T) {
 			cancel()
 			client.Close()
 		}
+	})
+}
+
+// Connections of each client to a server that is up are logged for those who debug.
+func TestReadyLoggedOnce(t *testing.T) {
+	upstreams(t, true, func(t *testing.T, u *upstream, cfg mcpclient.Config) {
+		logged := new(logBuffer)
+		cfg.Name, cfg.Sharing = "up", mcpclient.Session
+		cfg.Log = slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		client := mcpclient.New(cfg)
+		client.DialThrough(u.network.Dial)
+		defer client.Close()
+		const callers = 20
+		sessions := make([]bridge.Session, callers)
+		list := func(want string) {
+			t.Helper()
+			for _, s := range sessions {
+				if _, err := s.List(t.Context(), bridge.Tools); err != nil {
+					t.Error(err)
+				}
+			}
+			text := logged.String()
+			got := fmt.Sprintf("%d info, %d debug", strings.Count(text, "level=INFO msg=ready"), strings.Count(text, "level=DEBUG msg=ready"))
+			if got != want {
+				t.Errorf("logged %s, want %s", got, want)
+			}
+		}
+		for i := range sessions {
+			s, err := client.Open(t.Context(), &bridge.Caller{ID: fmt.Sprint(i)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			sessions[i] = s
+		}
+		list("1 info, 19 debug")
+		client.Stop()
+		client.Restart()
+		list("2 info, 38 debug")
 	})
 }
