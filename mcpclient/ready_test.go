@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
@@ -60,6 +61,7 @@ func TestReadyLoggedOnce(t *testing.T) {
 					t.Error(err)
 				}
 			}
+			synctest.Wait() // a list may be known before its link is ready
 			text := logged.String()
 			got := fmt.Sprintf("%d info, %d debug", strings.Count(text, "level=INFO msg=ready"), strings.Count(text, "level=DEBUG msg=ready"))
 			if got != want {
