@@ -60,15 +60,16 @@ var (
 // it waits 10 s at most. It also ends Stop.
 func (c *Client) Restart() {
 	c.mu.Lock()
-	if c.resumed != nil {
-		close(c.resumed)
-		c.resumed = nil
-	}
+	resumed := c.resumed
+	c.resumed = nil
 	c.mu.Unlock()
 	var left []<-chan struct{}
 	links := c.allLinks()
 	for _, l := range links {
 		left = append(left, l.restart())
+	}
+	if resumed != nil {
+		close(resumed) // now, or a link that has connected at once would be restarted
 	}
 	late := time.After(restartTime)
 	for i, l := range links {
