@@ -70,9 +70,10 @@ func Set(f Format, text []byte, path []string, value json.RawMessage) ([]byte, e
 		func(root any) any { return model(root, path, v) })
 }
 
-// Remove returns text without the member at path (and others with its key), the comments directly above it (but not those that the
-// text begins with) and the one behind it; without such a member, it returns text. Objects that become empty stay. (Tables of TOML that
-// only have subtables are not written, and so go with the last of them.)
+// Remove returns text without the member at path (and others with its key), the comments directly above
+// it (but not those that the text begins with) and the one behind it; without such a member, it returns
+// text. Objects that become empty stay. (Tables of TOML that only have subtables are not written, and so
+// go with the last of them.)
 //
 // Set of a member that is missing, but not its object, and then Remove return the original text. The
 // white space between the brackets of an empty object is the exception.
@@ -282,6 +283,7 @@ func name(path []string) string {
 	return string(quote(strings.Join(path, ".")))
 }
 
+// article returns what a value that is not an object is, with its article.
 func article(n *node) string {
 	switch {
 	case n.kind == array:
@@ -289,7 +291,7 @@ func article(n *node) string {
 	case n.isNull():
 		return "null"
 	case n.value[0] == '"':
-		return "a text"
+		return "a string"
 	case n.value[0] == 't' || n.value[0] == 'f':
 		return "true or false"
 	}

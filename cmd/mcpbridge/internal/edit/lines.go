@@ -77,6 +77,14 @@ func splice(text []byte, start, end int, by string) []byte {
 	return append(append(append(out, text[:start]...), by...), text[end:]...)
 }
 
+// commentHash returns the length of the comment of TOML or YAML that b begins with, without the line end.
+func commentHash(b []byte) int {
+	if len(b) == 0 || b[0] != '#' {
+		return 0
+	}
+	return lineEnd(b, 0)
+}
+
 func errorAt(line int, format string, args ...any) error {
 	return fmt.Errorf("line %d: %s", line, fmt.Sprintf(format, args...))
 }

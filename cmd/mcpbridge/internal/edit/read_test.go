@@ -76,7 +76,7 @@ func TestSetMistakes(t *testing.T) {
 		{JSON, "{}", "1", []string{"\xff"}, "not UTF-8"},
 		{JSON, "{}", "1 2", []string{"a"}, "the value is not JSON"},
 		{JSON, "{}", `{"a":1,"a":2}`, []string{"a"}, "duplicate key"},
-		{JSON, "{\n\"a\": \"x\"}", "1", []string{"a", "b"}, `line 2: "a" is a text: expected an object`},
+		{JSON, "{\n\"a\": \"x\"}", "1", []string{"a", "b"}, `line 2: "a" is a string: expected an object`},
 		{JSON, "{\"a\": [1]}", "1", []string{"a", "b"}, `"a" is a list: expected an object`},
 		{TOML, "a = [{ b = 1 }]", "1", []string{"a", "[b=1]", "c"}, "cannot be edited"},
 		{TOML, "[[a]]\nname = 'x'", `{}`, []string{"a", "[name=y]"}, "cannot be edited"},

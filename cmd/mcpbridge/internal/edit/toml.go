@@ -205,11 +205,3 @@ func scalarTOML(v *unstable.Node) json.RawMessage {
 }
 
 func (d *tomlText) tree() *node { return d.root }
-
-// commentHash returns the length of the comment that b begins with, without the line end.
-func commentHash(b []byte) int {
-	if len(b) == 0 || b[0] != '#' {
-		return 0
-	}
-	return lineEnd(b, 0)
-}

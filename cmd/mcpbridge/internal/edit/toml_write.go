@@ -21,19 +21,19 @@ func (d *tomlText) insert(in trail, parent *node, key string, v *node) ([]byte, 
 	path = append(path, key)
 	nl := newline(d.text)
 	line := keyTOML(key) + " = " + inlineTOML(v)
+	dotted := d.lastDotted(parent)
 	switch own := d.header(parent); {
 	case parent.kind == array:
 		return nil, errorAt(in.last().line, "the elements of %s cannot be edited: change it by hand", name(path[:len(path)-1]))
 	case parent.flow:
 		return d.brackets(parent).add("", func(place) string { return line }), nil
-	case v.kind == object && d.isDotted(parent) == nil && !d.hasInline(parent):
+	case v.kind == object && dotted == nil && !d.hasInline(parent):
 		at := d.endOf(parent)
 		return d.addLines(at, d.tables(path, v), true), nil
 	case own != nil:
 		return d.addLines(d.lastLine(own), line+nl, false), nil
-	case d.isDotted(parent) != nil:
-		last := d.isDotted(parent)
-		return d.addLines(nextLine(d.text, last.end), indentOf(d.text, last.start)+d.prefix(in, last)+line+nl, false), nil
+	case dotted != nil:
+		return d.addLines(nextLine(d.text, dotted.end), indentOf(d.text, dotted.start)+d.prefix(in)+line+nl, false), nil
 	}
 	first := d.first(parent)
 	return splice(d.text, first, first, "["+keyTOML(path[:len(path)-1]...)+"]"+nl+line+nl+nl), nil
@@ -47,13 +47,13 @@ func (d *tomlText) header(n *node) *section {
 	return n.sections[0]
 }
 
-// isDotted returns the last item of a table that dotted keys define, or nil.
-func (d *tomlText) isDotted(n *node) (last *item) {
+// lastDotted returns the last item of a table that dotted keys define, or nil.
+func (d *tomlText) lastDotted(n *node) (last *item) {
 	for _, it := range n.items {
 		if it.from != nil {
 			last = it
 		}
-		if below := d.isDotted(it.val); it.from != nil && below != nil {
+		if below := d.lastDotted(it.val); it.from != nil && below != nil {
 			last = below
 		}
 	}
@@ -61,7 +61,7 @@ func (d *tomlText) isDotted(n *node) (last *item) {
 }
 
 // prefix returns the keys before the last one in the dotted keys of a table.
-func (d *tomlText) prefix(in trail, last *item) string {
+func (d *tomlText) prefix(in trail) string {
 	var keys []string
 	for _, it := range in {
 		if it.from != nil {
@@ -101,16 +101,13 @@ func (d *tomlText) endOf(n *node) int {
 	if n == d.root {
 		last = d.sections[len(d.sections)-1]
 	}
-	return d.content(last, true)
+	return d.content(last)
 }
 
 // content returns the end of a section without the blank lines at its end, and without the comments
-// directly above the next header. Comments after the last item are part of it if they are wanted.
-func (d *tomlText) content(s *section, comments bool) int {
+// directly above the next header.
+func (d *tomlText) content(s *section) int {
 	end := d.lastLine(s)
-	if !comments {
-		return end
-	}
 	limit := s.end
 	if limit < len(d.text) {
 		limit = d.comments(s.end, end)

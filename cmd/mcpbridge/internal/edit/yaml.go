@@ -158,7 +158,7 @@ func (d *yamlText) mapping(n *node, y *yaml.Node, limit int) error {
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		key, value := y.Content[i], y.Content[i+1]
 		if key.Kind != yaml.ScalarNode {
-			return errorAt(key.Line, "a key that is not a text")
+			return errorAt(key.Line, "a key that is not a string")
 		}
 		if key.Tag == "!!merge" {
 			merges = append(merges, value)

@@ -199,10 +199,9 @@ func flowYAML(v *node) string {
 		return textYAML(unquote(v.value))
 	}
 	return v.inline(" ", func(it *item) string {
-		inner := *it.val
-		s := flowYAML(&inner)
-		if inner.kind == scalar && inner.value[0] == '"' {
-			s = string(quote(unquote(inner.value)))
+		s := flowYAML(it.val)
+		if it.val.kind == scalar && it.val.value[0] == '"' { // a bracket or a comma would end it
+			s = string(quote(unquote(it.val.value)))
 		}
 		if v.kind == array {
 			return s
