@@ -92,7 +92,7 @@ func (b *bundle) setting(option, settings edit.Node) (values []Text) {
 		}
 		if strings.HasPrefix(text, encrypted) {
 			name := upperName(b.server.Name + "_" + option.Key)
-			b.server.kept(set.Line, name)
+			b.server.elsewhere(set.Line, name)
 			values = append(values, Text{Text: "${" + name + "}", Variable: true})
 		} else {
 			values = append(values, Text{Text: text, secret: isTrue(sensitive)})
@@ -193,7 +193,7 @@ func (b *bundle) fill(text string) []Text {
 		case len(values) == 0:
 			return nil
 		case len(values) > 1:
-			b.server.fail("%q has several values and stands within a text", name)
+			b.server.fail("%q has several values and is a part of a string", name)
 		}
 		add(Text{Text: text[end:at[0]]})
 		add(values[0])

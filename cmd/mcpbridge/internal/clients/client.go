@@ -43,12 +43,12 @@ type style struct {
 type syntax int
 
 const (
-	braces syntax = 1 << iota // ${NAME}, ${NAME:-default}
-	dollar                    // $NAME
-	colon                     // ${env:NAME}, ${workspaceFolder}, ${userHome}, ${input:id}
-	curly                     // {env:NAME}, {file:PATH}
-	double                    // ${{ secrets.NAME }}, ${{ inputs.NAME }}
-	kept                      // ${keychain:NAME}, ${file:PATH}, ${command:PROGRAM}: those of mcpbridge itself
+	braces     syntax = 1 << iota // ${NAME}, ${NAME:-default}
+	dollar                        // $NAME
+	colon                         // ${env:NAME}, ${workspaceFolder}, ${userHome}, ${input:id}
+	curly                         // {env:NAME}, {file:PATH}
+	double                        // ${{ secrets.NAME }}, ${{ inputs.NAME }}
+	references                    // ${keychain:NAME}, ${file:PATH}, ${command:PROGRAM}: those of mcpbridge itself
 )
 
 // A place is where a file of a client lies.

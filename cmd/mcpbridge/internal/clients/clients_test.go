@@ -348,7 +348,7 @@ func TestOdd(t *testing.T) {
 		"text: left out: is not an object",
 		"list: left out: is not an object",
 		`args: left out: "args" is not a list`,
-		`element: left out: "args" is not a text`,
+		`element: left out: "args" is not a string`,
 		`env: left out: "env" is not an object`,
 		"nul: left out: the value for NUL_TOKEN has a NUL character",
 		`names: left out: mcpServers.names.env[""]: not the name of an environment variable`,

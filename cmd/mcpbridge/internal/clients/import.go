@@ -59,7 +59,7 @@ type fingerprint struct {
 }
 
 // ours is the config of mcpbridge as if it were that of a client.
-var ours = Client{Name: EntryName, Title: "mcpbridge", path: []string{"mcpServers"}, variables: braces | colon | kept, unit: time.Second}
+var ours = Client{Name: EntryName, Title: "mcpbridge", path: []string{"mcpServers"}, variables: braces | colon | references, unit: time.Second}
 
 // NewImport returns an import into a config. The error says what is wrong with its text.
 func NewImport(opts ImportOptions) (*Import, error) {
@@ -241,13 +241,13 @@ func (i *Import) value(s *Server, name string, perWindow bool) json.RawMessage {
 			m = append(m, member{key, value})
 		}
 	}
-	put("command", i.hidden(Text{Text: s.Command, Variable: true}, "", "command", name), s.Command != "")
+	put("command", i.conceal(Text{Text: s.Command, Variable: true}, "", "command", name), s.Command != "")
 	put("args", i.args(s, name), len(s.Args) > 0)
 	put("env", i.pairs(s.Env, name, func(p Pair) string { return p.Name }), len(s.Env) > 0)
 	put("envFile", s.EnvFile, s.EnvFile != "")
 	put("cwd", s.Dir, s.Dir != "")
 	put("type", s.Type, s.Type != "" && s.Command == "")
-	put("url", i.hidden(s.URL, "", "url", name), s.URL.Text != "")
+	put("url", i.conceal(s.URL, "", "url", name), s.URL.Text != "")
 	put("headers", i.pairs(s.Headers, name, headerVariable(name)), len(s.Headers) > 0)
 	put("oauth", i.pairs(s.OAuth, name, func(p Pair) string { return name + "_" + p.Name }), len(s.OAuth) > 0 && !s.NoOAuth)
 	put("oauth", false, s.NoOAuth)
@@ -261,6 +261,10 @@ func (i *Import) value(s *Server, name string, perWindow bool) json.RawMessage {
 	put("pin", true, true)
 	return object(m)
 }
+
+// Entry returns the entry of a server as [Import.Add] writes it. Secrets become variables, which are in
+// Vars then.
+func (i *Import) Entry(s *Server) json.RawMessage { return i.value(s, s.Name, false) }
 
 // keepsState returns what of a server is known to keep a state for each client, or "".
 func keepsState(s *Server) string {
@@ -279,7 +283,7 @@ func (i *Import) pairs(list []Pair, server string, variable func(Pair) string) j
 		if !p.Value.Variable && isFilled(p.Value.Text) {
 			m = append(m, member{p.Name, i.secret(variable(p), server, p.Value.Text)})
 		} else {
-			m = append(m, member{p.Name, i.hidden(p.Value, p.Name, variable(p), server)})
+			m = append(m, member{p.Name, i.conceal(p.Value, p.Name, variable(p), server)})
 		}
 	}
 	return object(m)
@@ -309,7 +313,7 @@ func (i *Import) args(s *Server, server string) []string {
 		if !a.Variable && strings.Contains(a.Text, "{env:") {
 			list = append(list, i.secret("arg", server, a.Text))
 		} else {
-			list = append(list, i.hidden(a, flag, cmp.Or(flag, "arg"), server))
+			list = append(list, i.conceal(a, flag, cmp.Or(flag, "arg"), server))
 		}
 	}
 	return list

@@ -119,21 +119,21 @@ func isRandom(word string) bool {
 // filledIn matches what stands for other text in mcpbridge.json.
 var filledIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\$\{|\$\{[^}]*\}`) })
 
-// hidden returns a text as mcpbridge.json writes it, with variables for its secrets. name is what the text
+// conceal returns a text as mcpbridge.json writes it, with variables for its secrets. name is what the text
 // is called, and variable the name for a secret that the text does not name.
-func (i *Import) hidden(t Text, name, variable, server string) string {
+func (i *Import) conceal(t Text, name, variable, server string) string {
 	switch {
 	case t.secret && !t.Variable:
 		return i.secret(cmp.Or(name, variable), server, t.Text)
 	case !t.Variable:
-		return i.hiddenLiteral(t.Text, name, variable, server)
+		return i.concealLiteral(t.Text, name, variable, server)
 	}
 	var b, literal strings.Builder
 	flush := func() {
 		if text := literal.String(); len(strings.TrimSpace(text)) < minPart {
 			b.WriteString(escape(text))
 		} else {
-			b.WriteString(i.hiddenLiteral(text, name, variable, server))
+			b.WriteString(i.concealLiteral(text, name, variable, server))
 		}
 		literal.Reset()
 	}
@@ -155,7 +155,7 @@ func (i *Import) hidden(t Text, name, variable, server string) string {
 // minPart is the length below which a text between variables is no secret, such as "Bearer ".
 const minPart = 8 // bytes
 
-func (i *Import) hiddenLiteral(text, name, variable, server string) string {
+func (i *Import) concealLiteral(text, name, variable, server string) string {
 	var b strings.Builder
 	end := 0
 	for _, s := range secretsIn(name, text) {

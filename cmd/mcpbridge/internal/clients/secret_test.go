@@ -58,8 +58,8 @@ func TestSecretsOfFile(t *testing.T) {
 	}
 }
 
-// FuzzHidden replaces the secrets of any text: filled in, it is the same text again.
-func FuzzHidden(f *testing.F) {
+// FuzzConceal replaces the secrets of any text: filled in, it is the same text again.
+func FuzzConceal(f *testing.F) {
 	f.Add("", "--header=Authorization: Bearer $ghp_0123456789 ${A} $${B} {env:C}")
 	f.Add("token", "a${b")
 	f.Add("", "$https://ghp_0123456789@x/?key=$$${k&TOKEN=$")
@@ -68,7 +68,7 @@ func FuzzHidden(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out := i.hidden(Text{Text: text}, name, "x", "server"); i.fill(Text{Text: out, Variable: true}) != text {
+		if out := i.conceal(Text{Text: text}, name, "x", "server"); i.fill(Text{Text: out, Variable: true}) != text {
 			t.Errorf("%q became %q", text, out)
 		}
 	})

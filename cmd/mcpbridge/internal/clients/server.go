@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/edit"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // A Server is an MCP server in the file of a client.
@@ -112,6 +113,17 @@ func (f *File) Duplicates(text []byte) (notes []Note) {
 	return notes
 }
 
+// Hidden returns the part of what the server runs or connects to that has hidden characters, which are
+// escaped; "" if there is none.
+func (s *Server) Hidden() string {
+	for _, text := range append([]Text{{Text: s.Command}, s.URL}, s.Args...) {
+		if shown, hidden := toolformat.Visible(text.Text); hidden != nil {
+			return shown
+		}
+	}
+	return ""
+}
+
 // isBridge reports whether the server is the bridge, also in WSL.
 func (s *Server) isBridge(is func(string) bool) bool {
 	if s.Name == EntryName || is(s.Command) || is(s.URL.Text) {
@@ -208,7 +220,7 @@ func (s *Server) take(n edit.Node) {
 				name = textOf(at)
 			}
 			s.Env = append(s.Env, Pair{name, Text{Text: "${" + name + "}", Variable: true}})
-			s.kept(n.Line, name)
+			s.elsewhere(n.Line, name)
 		}
 	case "envFile":
 		s.EnvFile = s.path(n)
@@ -235,11 +247,11 @@ func (s *Server) take(n edit.Node) {
 	case "timeout":
 		s.takeTimeout(n)
 	case "tool_timeout_sec":
-		s.Timeout = seconds(n, time.Second)
+		s.Timeout = duration(n, time.Second)
 	case "startup_timeout_sec":
-		s.ConnectTimeout = seconds(n, time.Second)
+		s.ConnectTimeout = duration(n, time.Second)
 	case "startup_timeout_ms", "connectionTimeout", "initTimeout":
-		s.ConnectTimeout = seconds(n, time.Millisecond)
+		s.ConnectTimeout = duration(n, time.Millisecond)
 	case "includeTools", "enabledTools", "enabled_tools", "available_tools":
 		s.Include = s.strings(n)
 	case "excludeTools", "disabledTools", "disabled_tools":
@@ -315,15 +327,15 @@ func (s *Server) takeOAuth(n edit.Node) {
 // takeTimeout takes a "timeout", in the client's unit.
 func (s *Server) takeTimeout(n edit.Node) {
 	unit := s.File.Client.unit
-	if unit == time.Second && seconds(n, 1) >= mostSeconds {
+	if unit == time.Second && duration(n, 1) >= mostSeconds {
 		unit = time.Millisecond
 	}
 	if startup, ok := n.At("startup"); ok {
-		s.ConnectTimeout = seconds(startup, unit)
+		s.ConnectTimeout = duration(startup, unit)
 	}
 	for _, key := range []string{"request", "execution"} {
 		if one, ok := n.At(key); ok {
-			s.Timeout = seconds(one, unit)
+			s.Timeout = duration(one, unit)
 		}
 	}
 	switch {
@@ -331,9 +343,9 @@ func (s *Server) takeTimeout(n edit.Node) {
 	case unit == 0:
 		s.note(n.Line, `"timeout" is left out: its unit is not known`)
 	case s.File.Client.Name == "opencode": // of the connection
-		s.ConnectTimeout = seconds(n, unit)
+		s.ConnectTimeout = duration(n, unit)
 	default:
-		s.Timeout = seconds(n, unit)
+		s.Timeout = duration(n, unit)
 	}
 }
 
@@ -341,8 +353,8 @@ func (s *Server) takeTimeout(n edit.Node) {
 // milliseconds once.
 const mostSeconds = 10_000
 
-// seconds returns a number of units as a duration, or 0.
-func seconds(n edit.Node, unit time.Duration) time.Duration {
+// duration returns a number of units as a duration, or 0.
+func duration(n edit.Node, unit time.Duration) time.Duration {
 	f, err := strconv.ParseFloat(string(bytes.Trim(n.Value, `"`)), 64)
 	if err != nil || f <= 0 || f > 1e9 {
 		return 0
@@ -354,7 +366,7 @@ func seconds(n edit.Node, unit time.Duration) time.Duration {
 func (s *Server) text(n edit.Node) Text {
 	raw := string(n.Value)
 	if n.Value == nil || raw == "" || raw[0] == '[' {
-		s.fail("%q is not a text", n.Key)
+		s.fail("%q is not a string", n.Key)
 		return Text{}
 	}
 	if raw[0] == '"' {
@@ -364,7 +376,7 @@ func (s *Server) text(n edit.Node) Text {
 	if s.File.Project {
 		project = s.File.machine.Project
 	}
-	t, err := s.File.Client.variables.convert(raw, project, func(name string) { s.kept(n.Line, name) })
+	t, err := s.File.Client.variables.convert(raw, project, func(name string) { s.elsewhere(n.Line, name) })
 	if err != nil {
 		s.fail("%v", err)
 	}
@@ -379,8 +391,8 @@ func (t Text) ours() string {
 	return escape(t.Text)
 }
 
-// kept notes that the client keeps the value of a variable elsewhere.
-func (s *Server) kept(line int, name string) {
+// elsewhere notes that the client keeps the value of a variable elsewhere.
+func (s *Server) elsewhere(line int, name string) {
 	s.Hand = true
 	s.note(line, "the client keeps the value of %s elsewhere: set %s in the environment or in .env", name, name)
 }

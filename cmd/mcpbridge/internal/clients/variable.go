@@ -25,16 +25,16 @@ var variableName = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // convert converts the variables of a text. project is the folder that ${workspaceFolder} stands
-// for, or "". kept gets the name of each variable whose value the client keeps elsewhere. The error
+// for, or "". elsewhere gets the name of each variable whose value the client keeps elsewhere. The error
 // names a variable that cannot be converted.
-func (s syntax) convert(text, project string, kept func(name string)) (Text, error) {
+func (s syntax) convert(text, project string, elsewhere func(name string)) (Text, error) {
 	var failed error
 	found := false
 	var b strings.Builder
 	end := 0
 	for _, at := range reference().FindAllStringIndex(text, -1) {
 		ref := text[at[0]:at[1]]
-		ours, isReference, err := s.one(ref, project, kept)
+		ours, isReference, err := s.one(ref, project, elsewhere)
 		if err != nil {
 			failed = fmt.Errorf("only the client can fill in %s", ref)
 		}
@@ -53,7 +53,7 @@ func (s syntax) convert(text, project string, kept func(name string)) (Text, err
 var errUnknown = fmt.Errorf("unknown variable")
 
 // one converts one variable. It is not a reference if the client takes it literally.
-func (s syntax) one(ref, project string, keeps func(name string)) (ours string, isReference bool, err error) {
+func (s syntax) one(ref, project string, elsewhere func(name string)) (ours string, isReference bool, err error) {
 	inside := strings.TrimSpace(strings.Trim(ref, "${}"))
 	kind, name, prefixed := strings.Cut(inside, ":")
 	switch {
@@ -65,7 +65,7 @@ func (s syntax) one(ref, project string, keeps func(name string)) (ours string, 
 		if from != "secrets" && from != "inputs" {
 			return "", false, errUnknown
 		}
-		keeps(upperName(name))
+		elsewhere(upperName(name))
 		return "${" + upperName(name) + "}", true, nil
 	case ref[0] == '{':
 		switch {
@@ -77,7 +77,7 @@ func (s syntax) one(ref, project string, keeps func(name string)) (ours string, 
 		return "", false, errUnknown
 	case ref[1] != '{':
 		return "${" + inside + "}", s&dollar != 0, nil
-	case s&kept != 0 && prefixed && (kind == "keychain" || kind == "file" || kind == "command"):
+	case s&references != 0 && prefixed && (kind == "keychain" || kind == "file" || kind == "command"):
 		return ref, true, nil
 	case s&braces != 0 && variableName().MatchString(inside):
 		return "${" + inside + "}", true, nil
@@ -86,7 +86,7 @@ func (s syntax) one(ref, project string, keeps func(name string)) (ours string, 
 	case prefixed && kind == "env":
 		return "${" + name + "}", true, nil
 	case prefixed && kind == "input":
-		keeps(upperName(name))
+		elsewhere(upperName(name))
 		return "${" + upperName(name) + "}", true, nil
 	case project != "" && inside == "workspaceFolder":
 		return escape(project), true, nil
