@@ -163,6 +163,11 @@ func FuzzIterateAnything(f *testing.F) {
 		for range Members(raw) {
 		}
 		Lookup(raw, "a", "b")
+		for key := range Members(raw) {
+			if Lookup(raw, key) == nil {
+				t.Fatalf("%q: no member %q", raw, key)
+			}
+		}
 		if !bytes.Equal(raw, before) {
 			t.Fatalf("%q became %q", before, raw)
 		}
@@ -185,6 +190,18 @@ func TestLookup(t *testing.T) {
 	} {
 		if got := string(Lookup(object, test.path...)); got != test.want {
 			t.Errorf("%q: %q, want %q", test.path, got, test.want)
+		}
+	}
+	for _, test := range []struct{ name, member string }{
+		{"task", `"\u0074ask"`},
+		{"task", `"tas\u006B"`},
+		{"a/b", `"a\/b"`},
+		{`a"b`, `"a\"b"`},
+		{`a\b`, `"a\\b"`},
+		{"a\tb", `"a\tb"`},
+	} {
+		if got := string(Lookup([]byte("{"+test.member+":1}"), test.name)); got != "1" {
+			t.Errorf("%q is not found as %s", test.name, test.member)
 		}
 	}
 }
