@@ -251,12 +251,15 @@ func (r *Request) keeping(secrets *Secrets) *Request {
 	if secrets == nil {
 		return r
 	}
-	own := *r
+	own := &struct { // both in one allocation
+		Request
+		back secretBack
+	}{*r, secretBack{r.Back, secrets}}
 	own.Secrets, own.Take = secrets, nil
 	if r.Back != nil {
-		own.Back = secretBack{r.Back, secrets}
+		own.Back = &own.back
 	}
-	return &own
+	return &own.Request
 }
 
 // call calls a tool with arguments that are checked and have the hidden values.
@@ -273,14 +276,7 @@ func (s *guardSession) call(ctx context.Context, req *Request) Reply {
 	if len(sent) == 0 || string(sent) == "null" {
 		sent = []byte("{}")
 	}
-	secrets := s.secrets // with those of the turn
-	arguments, err := s.arguments(tool, req.Target, sent, func(name string) (json.RawMessage, bool) {
-		value, ok := s.caller.hidden(ctx, s.guard.opts.SharedValue, name)
-		if _, lasts := s.caller.lasting(s.guard.opts.SharedValue, name); ok && !lasts {
-			secrets = secrets.with(value)
-		}
-		return value, ok
-	})
+	arguments, secrets, err := s.arguments(ctx, tool, req.Target, sent)
 	if err != nil {
 		return Result(toolformat.TextResult(err.Error(), true).JSON, nil)
 	}
@@ -308,13 +304,15 @@ func (s *guardSession) task(ctx context.Context, req *Request) Reply {
 	return secrets.hideTask(s.Session.Do(ctx, req.keeping(secrets)))
 }
 
-// arguments returns the arguments that the tool gets. The error is for the model.
-func (s *guardSession) arguments(t *guardedTool, tool string, sent json.RawMessage, value func(string) (json.RawMessage, bool)) (json.RawMessage, error) {
+// arguments returns the arguments that the tool gets, and the secrets of the call. The error is for the
+// model.
+func (s *guardSession) arguments(ctx context.Context, t *guardedTool, tool string, sent json.RawMessage) (json.RawMessage, *Secrets, error) {
 	if t.hidden == nil {
-		return t.checked(tool, sent)
+		sent, err := t.checked(tool, sent)
+		return sent, s.secrets, err
 	}
 	if sent[0] != '{' { // hidden arguments in a string could not be removed
-		return nil, fmt.Errorf("invalid arguments for tool %s: expected an object", tool)
+		return nil, nil, fmt.Errorf("invalid arguments for tool %s: expected an object", tool)
 	}
 	var err error
 	mentioned := s.guard.isMentioned(sent)
@@ -326,9 +324,22 @@ func (s *guardSession) arguments(t *guardedTool, tool string, sent json.RawMessa
 	}
 	changed := mentioned || t.check != nil
 	if err != nil || !t.has && !(changed && s.guard.isMentioned(sent)) { // else the arguments keep their bytes
-		return sent, err
+		return sent, s.secrets, err
 	}
-	return t.hidden.Bind(tool, sent, value)
+	return s.fill(ctx, t, tool, sent)
+}
+
+// fill returns arguments with the hidden values, and the secrets of the call with those of the turn.
+func (s *guardSession) fill(ctx context.Context, t *guardedTool, tool string, sent json.RawMessage) (json.RawMessage, *Secrets, error) {
+	secrets := s.secrets
+	filled, err := t.hidden.Bind(tool, sent, func(name string) (json.RawMessage, bool) {
+		value, ok := s.caller.hidden(ctx, s.guard.opts.SharedValue, name)
+		if _, lasts := s.caller.lasting(s.guard.opts.SharedValue, name); ok && !lasts {
+			secrets = secrets.with(value)
+		}
+		return value, ok
+	})
+	return filled, secrets, err
 }
 
 // checked returns arguments as the Checker has corrected them.

@@ -55,8 +55,12 @@ func (k ListKind) Capability() string { return kinds[k].capability }
 
 // ListKindOf returns the kind that a list method lists; ok is false for any other method.
 func ListKindOf(method string) (k ListKind, ok bool) {
-	i := slices.IndexFunc(kinds[:], func(k listKind) bool { return k.method == method })
-	return ListKind(max(i, 0)), i >= 0
+	for i := range kinds {
+		if kinds[i].method == method {
+			return ListKind(i), true
+		}
+	}
+	return 0, false
 }
 
 // An Item is one entry of a list.

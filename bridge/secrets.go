@@ -295,7 +295,7 @@ type secretBack struct {
 	secrets *Secrets
 }
 
-func (b secretBack) Notify(method string, params []byte) {
+func (b *secretBack) Notify(method string, params []byte) {
 	b.Back.Notify(method, b.secrets.hideNotification(params))
 }
 
