@@ -167,7 +167,7 @@ func (cfg *Config) setDefaults() {
 
 // hold makes the config remember what is to be hidden, apart from the one that it is a copy of.
 func (cfg *Config) hold() {
-	cfg.secrets, cfg.recent = &credentials{}, &recentSecrets{}
+	cfg.secrets, cfg.recent = &credentials{}, newRecentSecrets()
 	cfg.secrets.all.Store(&cfg.findSecrets().all)
 	cfg.Log = slog.New(hidingLog{cfg.Log.Handler(), cfg.hideAll})
 }

@@ -10,9 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -173,14 +173,23 @@ func (cfg *Config) hide(text string) string { return cfg.secrets.all.Load().Hide
 // hideAll hides credentials and hidden values in a text for the log or the operator.
 func (cfg *Config) hideAll(text string) string { return cfg.recent.hide(cfg.hide(text)) }
 
-// maxRecent bounds the hidden values that are kept: those of so many sessions.
+// maxRecent is of how many latest sessions, at least, the hidden values are kept: at most twice as many.
 const maxRecent = 256
 
 // recentSecrets are the hidden values of the latest calls. A server may repeat one when the call has
 // ended, and what it says on a shared link names no call.
 type recentSecrets struct {
-	mu  sync.Mutex        // guards all
-	all []*bridge.Secrets // different ones, oldest first; replaced, not changed
+	young, old atomic.Pointer[sync.Map] // sets of *bridge.Secrets; young becomes old when it is full
+
+	mu   sync.Mutex // guards what changes the above
+	left int        // how many more young may have
+}
+
+func newRecentSecrets() *recentSecrets {
+	r := &recentSecrets{left: maxRecent}
+	r.young.Store(&sync.Map{})
+	r.old.Store(&sync.Map{})
+	return r
 }
 
 // add adds the hidden values of a call; nil means none.
@@ -188,22 +197,28 @@ func (r *recentSecrets) add(s *bridge.Secrets) {
 	if s == nil {
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if slices.Contains(r.all, s) {
+	if _, has := r.young.Load().Load(s); has {
 		return
 	}
-	kept := r.all[max(0, len(r.all)-maxRecent+1):]
-	r.all = append(slices.Clip(kept), s)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.left == 0 {
+		r.old.Store(r.young.Load())
+		r.young.Store(&sync.Map{})
+		r.left = maxRecent
+	}
+	if _, has := r.young.Load().LoadOrStore(s, nil); !has {
+		r.left--
+	}
 }
 
 // hide hides them in a text.
 func (r *recentSecrets) hide(text string) string {
-	r.mu.Lock()
-	all := r.all
-	r.mu.Unlock()
-	for _, s := range all {
-		text = s.Hide(text)
+	young := r.young.Load() // before old, which it may become
+	for _, set := range []*sync.Map{young, r.old.Load()} {
+		for s := range set.Range {
+			text = s.(*bridge.Secrets).Hide(text)
+		}
 	}
 	return text
 }
