@@ -70,6 +70,10 @@ func (w *response) WriteSoon(d time.Duration, parts ...[]byte) (left time.Durati
 	return left, err
 }
 
+// SetReadDeadline does nothing, as Options.BodyTimeout holds for every body. Without it
+// http.ResponseController would make an error for each request.
+func (w *response) SetReadDeadline(time.Time) error { return nil }
+
 // FlushError sends what is held.
 func (w *response) FlushError() error { return w.send(0, nil) }
 
@@ -107,10 +111,12 @@ func (w *response) send(size int, parts [][]byte) error {
 // begin writes the header to w.out.
 func (w *response) begin() {
 	w.begun = true
-	if stated, err := strconv.Atoi(w.header.Get("Content-Length")); err == nil && w.length < 0 {
-		w.length = stated
+	if stated := w.header.Get("Content-Length"); stated != "" {
+		if n, err := strconv.Atoi(stated); err == nil && w.length < 0 {
+			w.length = n
+		}
+		delete(w.header, "Content-Length")
 	}
-	delete(w.header, "Content-Length")
 	body := "Transfer-Encoding: chunked"
 	if w.length >= 0 {
 		body = "Content-Length: " + strconv.Itoa(w.length)
