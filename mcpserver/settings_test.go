@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
 // Options change while clients are connected: who was let in by a token that is gone is shut out, and the
@@ -41,7 +43,10 @@ func TestUpdate(t *testing.T) {
 		if err := conn.WriteMessage(websocket.TextMessage, []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)); err != nil {
 			return err
 		}
-		_, _, err := conn.ReadMessage()
+		_, answer, err := conn.ReadMessage()
+		if err == nil && wire.Lookup(answer, "result") == nil { // a session that has ended may still say so
+			err = errors.New(string(answer))
+		}
 		return err
 	}
 	ann, _ := connect("token of ann 123")
