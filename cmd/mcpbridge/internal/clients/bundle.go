@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"regexp"
 	"strings"
@@ -20,11 +21,14 @@ type bundle struct {
 	folder   string // as users of its system write it
 	manifest edit.Node
 	values   map[string][]Text // of the manifest's variables; none for a setting without a value
+	size     int               // of what has been filled in, in bytes
 }
 
 const (
 	bundleFolders = "Claude Extensions" // beside the folder of the settings
 	maxManifest   = 16 << 20            // bytes
+	maxSettings   = 1000                // as the time to look them up grows with their square
+	maxFilled     = 1 << 20             // bytes, more than a system passes to a program
 	encrypted     = "__encrypted__:"    // begins a value that only the client can read
 )
 
@@ -32,7 +36,7 @@ const (
 func (f *File) id() string { return strings.TrimSuffix(path.Base(f.name), path.Ext(f.name)) }
 
 // extension returns the server of the extension whose settings the file has. It is nil for settings that
-// an extension has left behind.
+// an extension has left behind, and for one that is off and could not run.
 func (f *File) extension(settings edit.Node) (*Server, error) {
 	folder := path.Join(path.Dir(path.Dir(f.name)), bundleFolders, f.id())
 	name := path.Join(folder, "manifest.json")
@@ -56,6 +60,9 @@ func (f *File) extension(settings edit.Node) (*Server, error) {
 	b.define(settings)
 	b.take()
 	s.check()
+	if s.Off && s.Fault != "" {
+		return nil, nil
+	}
 	return s, nil
 }
 
@@ -72,14 +79,20 @@ func (b *bundle) define(settings edit.Node) {
 	for _, folder := range []string{"Desktop", "Documents", "Downloads"} {
 		b.values[strings.ToUpper(folder)] = []Text{{Text: m.show(path.Join(m.Home, folder))}}
 	}
+	settable := map[string][]Text{} // apart, as defaults do not refer to each other
 	options, _ := b.manifest.At("user_config")
+	if len(options.Members) > maxSettings {
+		b.server.fail("has more than %d settings", maxSettings)
+		return
+	}
 	for _, option := range options.Members {
 		values := b.setting(option, settings)
 		if required, _ := option.At("required"); isTrue(required) && len(values) == 0 {
 			b.server.fail("%q has no value: set it in %s", option.Key, b.server.File.Client.Title)
 		}
-		b.values["user_config."+option.Key] = values
+		settable["user_config."+option.Key] = values
 	}
+	maps.Copy(b.values, settable)
 }
 
 // setting returns what the user has set for an option of the manifest, or its default.
@@ -174,11 +187,14 @@ func (b *bundle) fill(text string) []Text {
 	refs := placeholder().FindAllStringSubmatchIndex(text, -1)
 	if len(refs) == 1 && refs[0][0] == 0 && refs[0][1] == len(text) {
 		if values, known := b.values[text[refs[0][2]:refs[0][3]]]; known {
-			return values
+			return b.bound(values)
 		}
 	}
 	var literal, ours strings.Builder
 	add := func(t Text) {
+		if literal.Len() > maxFilled {
+			return // it will be too large
+		}
 		literal.WriteString(t.Text)
 		ours.WriteString(t.ours())
 	}
@@ -204,5 +220,17 @@ func (b *bundle) fill(text string) []Text {
 	if all.Text = literal.String(); all.Variable {
 		all.Text = ours.String()
 	}
-	return []Text{all}
+	return b.bound([]Text{all})
+}
+
+// bound returns the texts, or nothing if too much has been filled in.
+func (b *bundle) bound(list []Text) []Text {
+	for i := 0; i < len(list) && b.size <= maxFilled; i++ {
+		b.size += len(list[i].Text) + 1
+	}
+	if b.size > maxFilled {
+		b.server.fail("its arguments and variables are larger than %d MiB", maxFilled>>20)
+		return nil
+	}
+	return list
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -365,5 +366,44 @@ func TestOdd(t *testing.T) {
 	}
 	if err := i.Add(f, []byte(many+"}}")); err == nil || err.Error() != "line 1: more than 500 servers" {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestBundleBounds imports extensions whose variables multiply what they stand for.
+func TestBundleBounds(t *testing.T) {
+	m := &Machine{System: "linux", Home: "/home", Root: t.TempDir()}
+	many := func(text string, n int) string { return strings.Repeat(text+",", n) + text }
+	for name, run := range map[string]string{
+		"long":  `"args": ["` + strings.Repeat("${user_config.one}", 1000) + `"]`,
+		"many":  `"args": [` + many(`"${user_config.list}"`, 2000) + `]`,
+		"twice": `"env": {"A": "${user_config.twice}"}`,
+	} {
+		settings := `{"isEnabled": true, "userConfig": {"one": "` + strings.Repeat("x", 10_000) + `", "list": [` + many(`"value"`, 2000) + `]}}`
+		manifest := `{"server": {"mcp_config": {"command": "x", ` + run + `}},
+			"user_config": {"one": {}, "list": {}, "twice": {"default": "${user_config.one}${user_config.one}"}}}`
+		for path, text := range map[string]string{"Claude Extensions Settings/" + name + ".json": settings, "Claude Extensions/" + name + "/manifest.json": manifest} {
+			path = filepath.Join(m.Root, "home/.config/Claude", path)
+			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	got := map[string]string{}
+	for _, f := range m.Files(&table[0], false)[1:] {
+		servers, err := f.Servers(read(t, f), isBridge)
+		if err != nil || len(servers) != 1 {
+			t.Fatalf("%s: %v, %v", f.Path, servers, err)
+		}
+		got[servers[0].Name] = servers[0].Fault
+		if name := servers[0].Name; name == "twice" && (len(servers[0].Env) != 1 || servers[0].Env[0].Value.Text != "${user_config.one}${user_config.one}") {
+			t.Errorf("a default refers to another setting: %.100v", servers[0].Env)
+		}
+	}
+	const large = "its arguments and variables are larger than 1 MiB"
+	if want := map[string]string{"long": large, "many": large, "twice": ""}; !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
