@@ -75,9 +75,13 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
+// headerBytes bounds the header of a plain request, in bytes: each idle connection keeps as much. There is
+// room for a token of 2 KiB.
+const headerBytes = 3 << 10
+
 // serve answers the plain requests of a connection, and passes it to net/http at another one.
 func (l *Listener) serve(tcp *net.TCPConn) {
-	c := &conn{TCPConn: tcp, l: l, in: bufio.NewReader(tcp)}
+	c := &conn{TCPConn: tcp, l: l, in: bufio.NewReaderSize(tcp, headerBytes)}
 	c.since = time.Now().Add(l.opts.Server.ReadHeaderTimeout - l.opts.Server.IdleTimeout) // for the first request
 	c.ctx, c.cancel = context.WithCancel(context.WithValue(context.Background(), http.LocalAddrContextKey, tcp.LocalAddr()))
 	l.mu.Lock()
