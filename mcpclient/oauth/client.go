@@ -58,11 +58,12 @@ type Config struct {
 
 // Client has the credentials of an identity at a server. It may be used from many goroutines.
 type Client struct {
-	cfg    Config
-	server *url.URL // http or https
-	key    string   // in the store
-	fetch  *fetcher // of what the server names
-	issuer *fetcher // of what the authorization server names
+	cfg        Config
+	server     *url.URL                   // http or https
+	key        string                     // in the store
+	fetch      *fetcher                   // of what the server names
+	issuer     *fetcher                   // of what the authorization server names
+	discovered *atomic.Pointer[discovery] // that the Clients of an Exchange share; nil for others
 
 	state      atomic.Pointer[state]     // nil before the first use
 	outdated   atomic.Bool               // the store may have another one
@@ -116,7 +117,7 @@ func New(cfg Config) (*Client, error) {
 
 // beside returns a Client with a Config that differs, at the same server and authorization server.
 func (c *Client) beside(cfg Config) *Client {
-	return &Client{cfg: cfg, server: c.server, fetch: c.fetch, issuer: c.issuer, asking: make(chan struct{}, 1)}
+	return &Client{cfg: cfg, server: c.server, fetch: c.fetch, issuer: c.issuer, discovered: c.discovered, asking: make(chan struct{}, 1)}
 }
 
 // keyOf returns the key in the store of an identity's record.
@@ -417,6 +418,9 @@ func (c *Client) machine(ctx context.Context, r *record, scopes []string) (*toke
 	}
 	t, err := c.grant(ctx, newToken(found, a, wanted), reg, form)
 	if err != nil {
+		if c.discovered != nil { // it may have moved
+			c.discovered.Store(nil)
+		}
 		return nil, fmt.Errorf("%s gives no token: %w", a.Issuer, err)
 	}
 	t.Assertion = c.assertionHash()

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/outbound"
 )
@@ -45,6 +46,21 @@ func wellKnown(u *url.URL, name string) *url.URL {
 // discover finds the authorization server for the resource. named is the URL of the resource's metadata
 // in its challenge, "" without one; known is the issuer that is used so far, if any.
 func (c *Client) discover(ctx context.Context, named, known string) (*resource, *authority, error) {
+	if c.discovered == nil {
+		return c.find(ctx, named, known)
+	}
+	if f := c.discovered.Load(); f != nil && f.named == named && time.Now().Before(f.until) {
+		return f.resource, f.authority, nil
+	}
+	r, a, err := c.find(ctx, named, known)
+	if err == nil {
+		c.discovered.Store(&discovery{named, r, a, time.Now().Add(foundTime)})
+	}
+	return r, a, err
+}
+
+// find is discover, from the documents themselves.
+func (c *Client) find(ctx context.Context, named, known string) (*resource, *authority, error) {
 	if c.cfg.API {
 		a, err := c.chosen(ctx)
 		return &resource{Resource: c.cfg.Resource}, a, err

@@ -3,6 +3,7 @@ package oauth
 import (
 	"crypto/sha256"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,6 +22,17 @@ type exchanged struct {
 	used time.Time
 }
 
+// discovery is what the metadata says to all Clients of an Exchange.
+type discovery struct {
+	named     string // as in Client.discover
+	resource  *resource
+	authority *authority
+	until     time.Time // when it is read again
+}
+
+// foundTime is how long the Clients of an Exchange use what was found.
+const foundTime = 10 * time.Minute
+
 // mostExchanged bounds the tokens of callers for which one is kept.
 const mostExchanged = 1000
 
@@ -28,7 +40,11 @@ const mostExchanged = 1000
 func NewExchange(cfg Config) (*Exchange, error) {
 	cfg.Grant, cfg.Store, cfg.Assertion = TokenExchange, nil, ""
 	base, err := New(cfg)
-	return &Exchange{base: base, clients: map[[sha256.Size]byte]*exchanged{}}, err
+	if err != nil {
+		return nil, err
+	}
+	base.discovered = &atomic.Pointer[discovery]{}
+	return &Exchange{base: base, clients: map[[sha256.Size]byte]*exchanged{}}, nil
 }
 
 // Client returns the Client whose token is the one for a caller's.

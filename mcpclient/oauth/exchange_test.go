@@ -35,6 +35,13 @@ func TestExchange(t *testing.T) {
 	if len(f.forms) != 2 {
 		t.Errorf("%d requests for the tokens of two callers", len(f.forms))
 	}
+	if n := f.documents(); n > 2*2 {
+		t.Errorf("%d documents were read for two callers", n)
+	}
+	before := f.documents()
+	if _, err := e.Client("jwt-2").Authorization(t.Context()); err != nil || f.documents() != before {
+		t.Errorf("%v; the metadata was read again for a third caller", err)
+	}
 	for i := range mostExchanged + 10 {
 		e.Client(fmt.Sprint("many-", i))
 		e.Client("jwt-1")
@@ -55,6 +62,11 @@ func TestExchange(t *testing.T) {
 	}
 	if _, err = e.Client("jwt-4").Authorization(t.Context()); err == nil || strings.Contains(err.Error(), "jwt-4") {
 		t.Errorf("a refused token: %v", err)
+	}
+	before = f.documents()
+	e.Client("jwt-5").Authorization(t.Context())
+	if f.documents() == before {
+		t.Error("the metadata was not read again after a refusal")
 	}
 }
 

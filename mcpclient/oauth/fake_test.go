@@ -98,6 +98,18 @@ func (f *fake) token(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"access_token":"access-%d","refresh_token":"refresh-%d","token_type":"bearer","expires_in":3600}`, f.issued, f.issued)
 }
 
+// documents returns how many documents of metadata have been read.
+func (f *fake) documents() (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, r := range f.requests {
+		if strings.Contains(r, "/.well-known/") {
+			n++
+		}
+	}
+	return n
+}
+
 // client returns a client of the fake.
 func (f *fake) client(t *testing.T, store Store, change ...func(*Config)) *Client {
 	t.Helper()

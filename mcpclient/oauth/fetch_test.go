@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -109,5 +110,52 @@ func TestRedirects(t *testing.T) {
 	for path, want := range map[string]string{"/loop": "too many redirects", "/file": "expected https", "/plain": "expected https"} {
 		u, _ := url.Parse(away.URL + path)
 		wantError(t, c.fetch.get(t.Context(), u, &struct{}{}), want)
+	}
+}
+
+// A token endpoint may answer anything: what is no usable token is an error that shows no secret, and a
+// strange expiry is none.
+func TestStrangeAnswers(t *testing.T) {
+	const begin = `{"access_token":"abc","token_type":"Bearer"`
+	for body, want := range map[string]string{
+		begin + `,"expires_in":3600}`:                        "",
+		begin + `,"expires_in":"3600"}`:                      "",
+		begin + `,"expires_in":3599.5}`:                      "",
+		begin + `,"expires_in":1e300}`:                       "",
+		begin + `,"expires_in":0}`:                           "never",
+		begin + `,"expires_in":-5}`:                          "never",
+		begin + `,"expires_in":"NaN"}`:                       "never",
+		begin + `,"expires_in":null}`:                        "never",
+		begin + `,"expires_in":{}}`:                          "never",
+		begin + `}`:                                          "never",
+		`{"access_token":"abc","token_type":"DPoP"}`:         `of type "DPoP": expected Bearer`,
+		`{"access_token":"a\r\nX: y","token_type":"Bearer"}`: "no usable access_token",
+		`{"access_token":"a b"}`:                             "no usable access_token",
+		`{"access_token":7}`:                                 "not the JSON that was expected",
+		`{}`:                                                 "no usable access_token",
+		`null`:                                               "no usable access_token",
+		`<html>s3cret</html>`:                                "not the JSON that was expected",
+		`{"access_token":"` + strings.Repeat("a", maxDocument) + `"}`: "has more than",
+	} {
+		f := newFake(t)
+		f.grant = func(url.Values) (int, string) { return 200, body }
+		c := f.client(t, nil, func(cfg *Config) {
+			cfg.API, cfg.TokenURL, cfg.Grant, cfg.ClientID, cfg.ClientSecret = true, f.URL+"/token", ClientCredentials, "id", "s3cret"
+		})
+		value, err := c.Authorization(t.Context())
+		if want != "" && want != "never" {
+			wantError(t, err, want)
+			if err != nil && (strings.Contains(err.Error(), "s3cret") || len(err.Error()) > 500) {
+				t.Errorf("%.80s: %v", body, err)
+			}
+			continue
+		}
+		if value != "Bearer abc" || err != nil {
+			t.Errorf("%.80s: %q, %v", body, value, err)
+			continue
+		}
+		if status, _ := c.Status(); status.Expiry.IsZero() != (want == "never") {
+			t.Errorf("%.80s: expires at %v", body, status.Expiry)
+		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,12 +27,24 @@ import (
 
 // answer is what a token endpoint answers (RFC 6749, section 5.1).
 type answer struct {
-	Access  string `json:"access_token"`
-	Type    string `json:"token_type"`
-	Refresh string `json:"refresh_token"`
-	Expires int64  `json:"expires_in"`
-	Scope   string `json:"scope"`
-	ID      string `json:"id_token"`
+	Access  string  `json:"access_token"`
+	Type    string  `json:"token_type"`
+	Refresh string  `json:"refresh_token"`
+	Expires seconds `json:"expires_in"`
+	Scope   string  `json:"scope"`
+	ID      string  `json:"id_token"`
+}
+
+// seconds is a number of seconds, which some servers write as a string; 0 if it is neither.
+type seconds float64
+
+func (s *seconds) UnmarshalJSON(raw []byte) error {
+	n, err := strconv.ParseFloat(strings.Trim(string(raw), `"`), 64)
+	if err != nil || !(n > 0) { // null or NaN, too
+		n = 0
+	}
+	*s = seconds(min(n, 1<<31))
+	return nil
 }
 
 // grantError is the refusal of an authorization server.
@@ -98,7 +111,7 @@ func (c *Client) grant(ctx context.Context, t *token, reg registration, form url
 	if got.Refresh != "" { // else the one before stays
 		next.Refresh = got.Refresh
 	}
-	if life := time.Duration(min(got.Expires, 1<<31)) * time.Second; life > 0 {
+	if life := time.Duration(float64(got.Expires) * float64(time.Second)); life > 0 {
 		next.Expiry = time.Now().Add(life)
 		next.Renew = next.Expiry.Add(-min(life/4, time.Minute))
 	}
