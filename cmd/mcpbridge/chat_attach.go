@@ -20,8 +20,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// usePrompt sends a prompt of a server: /prompt NAME [ARGUMENT=VALUE…]. Text that names no argument is the value of
-// the first one that has none.
+// usePrompt sends a prompt of a server: /prompt NAME [ARGUMENT=VALUE…]. The words that name no argument are
+// together the value of the first argument that is not named.
 func (c *chat) usePrompt(ctx context.Context, argument string) error {
 	if !c.ready(ctx) {
 		return nil
@@ -33,7 +33,7 @@ func (c *chat) usePrompt(ctx context.Context, argument string) error {
 	name, rest, _ := strings.Cut(argument, " ")
 	names := keysOf(list)
 	if len(names) == 0 {
-		return errors.New("the servers have no prompts")
+		return errors.New("no server offers a prompt")
 	}
 	item, known := list.Find(name)
 	switch {
@@ -77,23 +77,17 @@ func keysOf(list *bridge.List) []string {
 
 // promptArguments returns the arguments of a prompt as JSON.
 func promptArguments(definition []byte, text string) (json.RawMessage, error) {
-	var prompt struct {
-		Arguments []struct {
-			Name     string
-			Required bool
-		}
+	type argument struct {
+		Name     string
+		Required bool
 	}
+	var prompt struct{ Arguments []argument }
 	_ = json.Unmarshal(definition, &prompt) // nothing else has arguments
 	values := map[string]string{}
 	var plain []string
 	for _, word := range strings.Fields(text) {
 		key, value, ok := strings.Cut(word, "=")
-		if ok && slices.ContainsFunc(prompt.Arguments, func(a struct {
-			Name     string
-			Required bool
-		}) bool {
-			return a.Name == key
-		}) {
+		if ok && slices.ContainsFunc(prompt.Arguments, func(a argument) bool { return a.Name == key }) {
 			values[key] = value
 		} else {
 			plain = append(plain, word)
@@ -108,7 +102,7 @@ func promptArguments(definition []byte, text string) (json.RawMessage, error) {
 		}
 	}
 	if len(plain) > 0 {
-		return nil, fmt.Errorf("it has no argument for %s", hint.Quote(strings.Join(plain, " ")))
+		return nil, fmt.Errorf("unexpected %s: it takes no more arguments", hint.Quote(strings.Join(plain, " ")))
 	}
 	return json.Marshal(values)
 }

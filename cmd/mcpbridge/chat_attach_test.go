@@ -15,7 +15,7 @@ func TestPromptArguments(t *testing.T) {
 		"a=b":              `{"city":"a=b"}`,
 		"days=2":           "argument city is missing: /prompt NAME city=VALUE",
 		"city=Rome x y":    `{"city":"Rome","days":"x y"}`,
-		"city=a days=b c":  `it has no argument for "c"`,
+		"city=a days=b c":  `unexpected "c": it takes no more arguments`,
 	} {
 		got, err := promptArguments([]byte(two), text)
 		if err != nil {

@@ -16,7 +16,8 @@ type credentials interface {
 	Refused(ctx context.Context, sent string, status int, header http.Header, last bool) (again bool, err error)
 }
 
-// A credentialsError says why there are no credentials for a request, which has not been carried out.
+// A credentialsError is why a request has not been carried out: there are no credentials for it, or the API
+// has refused them.
 type credentialsError struct {
 	error
 	code toolformat.Code
