@@ -98,6 +98,9 @@ func (e *clientEditor) connect(c *clients.Client, cfg *config.Config, flags conn
 			for _, n := range f.Duplicates(text) {
 				e.note(n.String())
 			}
+			if n := f.Barred(text); n != nil {
+				e.note(n.String())
+			}
 			return f.Connect(text, entry)
 		})
 		written = written || done

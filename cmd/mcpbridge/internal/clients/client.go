@@ -20,6 +20,7 @@ type Client struct {
 
 	path     []string // keys that lead to its servers
 	newer    []string // keys that lead to them in files of a newer layout
+	allowed  []string // keys that lead to the names of those that are not disabled; all are if there are none
 	excluded []string // keys that lead to the names of disabled ones
 
 	style     style

@@ -407,3 +407,28 @@ func TestBundleBounds(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
+
+// TestBarred notes that a list of the client's own keeps it from starting the bridge.
+func TestBarred(t *testing.T) {
+	gemini, err := Find("gemini")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := (&Machine{System: "linux", Home: "/nowhere"}).Files(gemini, false)[0]
+	for text, barred := range map[string]bool{
+		``:                         false,
+		`{"mcp": {"allowed": []}}`: false,
+		`{"mcp": {"allowed": ["mcpbridge", "a"]}}`: false,
+		`{"mcp": {"allowed": ["a"]}}`:              true,
+		`{"mcp": {"excluded": ["mcpbridge"]}}`:     true,
+		`{"mcp": "a"}`:                             false,
+	} {
+		n := f.Barred([]byte(text))
+		if n != nil != barred {
+			t.Errorf("%s: %v", text, n)
+		}
+		if want := "/nowhere/.gemini/settings.json:1: Gemini CLI does not start mcpbridge: change its lists mcp.allowed and mcp.excluded"; n != nil && n.String() != want {
+			t.Errorf("got %s, want %s", n, want)
+		}
+	}
+}

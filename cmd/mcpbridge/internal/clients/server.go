@@ -77,7 +77,7 @@ func (f *File) Servers(text []byte, isBridge func(commandOrURL string) bool) ([]
 	if len(servers.Members) > maxServers {
 		return nil, fmt.Errorf("line %d: more than %d servers", servers.Line, maxServers)
 	}
-	excluded, _ := root.At(f.Client.excluded...)
+	barred := f.barred(root)
 	var list []*Server
 	for _, m := range servers.Members {
 		if m.Value != nil && servers.Value == nil && f.Client.newer != nil || m.Value == nil && len(m.Members) == 0 {
@@ -92,12 +92,36 @@ func (f *File) Servers(text []byte, isBridge func(commandOrURL string) bool) ([]
 		} else if !s.read(m) || s.isBridge(isBridge) {
 			continue
 		}
-		if f.Client.excluded != nil && slices.ContainsFunc(excluded.Members, func(n edit.Node) bool { return textOf(n) == m.Key }) {
-			s.Off = true
-		}
+		s.Off = s.Off || barred(m.Key)
 		list = append(list, s)
 	}
 	return list, nil
+}
+
+// barred returns a function that reports whether the lists of names in a file disable a server.
+func (f *File) barred(root edit.Node) func(name string) bool {
+	lists := func(path []string) (names []string) {
+		if path != nil {
+			list, _ := root.At(path...)
+			names = texts(list)
+		}
+		return names
+	}
+	allowed, excluded := lists(f.Client.allowed), lists(f.Client.excluded)
+	return func(name string) bool {
+		return len(allowed) > 0 && !slices.Contains(allowed, name) || slices.Contains(excluded, name)
+	}
+}
+
+// Barred returns a note if the lists of names in the text of the file disable the bridge; nil if they do not.
+func (f *File) Barred(text []byte) *Note {
+	root, err := edit.Read(f.format(), text)
+	if err != nil || !f.barred(root)(EntryName) {
+		return nil
+	}
+	lists, _ := root.At(f.Client.allowed[0])
+	return &Note{File: f, Line: lists.Line, Text: fmt.Sprintf("%s does not start %s: change its lists %s and %s",
+		f.Client.Title, EntryName, strings.Join(f.Client.allowed, "."), strings.Join(f.Client.excluded, "."))}
 }
 
 // Duplicates returns notes on what the client does not see in the text of the file, as a later member has the

@@ -86,6 +86,7 @@ var table = []Client{
 	{
 		Name: "gemini", Title: "Gemini CLI", aliases: []string{"geminicli"},
 		path:      []string{"mcpServers"},
+		allowed:   []string{"mcp", "allowed"},
 		excluded:  []string{"mcp", "excluded"},
 		style:     style{url: "httpUrl"},
 		variables: braces | dollar, unit: time.Millisecond,
