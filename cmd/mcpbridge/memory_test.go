@@ -5,7 +5,9 @@ import "testing"
 // What a load has left is returned once the process is calm, and once nothing holds it any more.
 func TestMemoryIsReturned(t *testing.T) {
 	var m memory
-	m.check()
+	for m.least == 0 { // the tests before may have allocated much
+		m.check()
+	}
 	before, _ := readMemory()
 	load := make([][]byte, 100)
 	for i := range load {
