@@ -1,7 +1,6 @@
-// Package pins is a wrapper that keeps the tools, the prompts and the instructions of a server as they were first
-// seen. A
-// definition that is new or another one since then is held back until a person accepts it, so that a
-// server cannot change what a model reads after it has been looked at.
+// Package pins is a wrapper that keeps the tools, the prompts and the instructions of a server as they were
+// first seen. A definition that is new, or has changed since then, is held back until a person accepts it, so
+// that a server cannot change what a model reads after it has been looked at.
 //
 // # Files
 //

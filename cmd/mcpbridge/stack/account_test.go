@@ -2,7 +2,6 @@ package stack_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
@@ -87,31 +86,14 @@ func (b *bank) forget() {
 }
 
 func (b *bank) serve(w http.ResponseWriter, r *http.Request) {
-	var req struct {
-		ID     json.RawMessage
-		Method string
-	}
-	json.NewDecoder(r.Body).Decode(&req)
 	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	holder := b.tokens[token]
-	result := map[string]string{
-		"initialize": `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"bank","version":"1"}}`,
-		"tools/list": `{"tools":[{"name":"whoami","inputSchema":{"type":"object"}},{"name":"connect_account","description":"of the bank","inputSchema":{"type":"object"}}]}`,
-		"tools/call": fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, holder),
-	}[req.Method]
-	switch {
-	case holder == "":
+	if holder == "" {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		w.WriteHeader(http.StatusUnauthorized)
-	case r.Method != http.MethodPost:
-		w.WriteHeader(http.StatusMethodNotAllowed)
-	case req.ID == nil:
-		w.WriteHeader(http.StatusAccepted)
-	case result == "":
-		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"method not found"}}`, req.ID)
-	default:
-		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, req.ID, result)
+		return
 	}
+	stack.ServeTools(w, r, holder, "whoami", "connect_account")
 }
 
 // memory is an oauth.Store.

@@ -80,34 +80,10 @@ func (i *issuer) serve(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"you":%q}`, r.Header.Get("Authorization"))
 	case r.URL.Path == "/api":
 		r.Body = io.NopCloser(strings.NewReader(string(body)))
-		showToken(w, r)
+		ServeTools(w, r, r.Header.Get("Authorization"), "show")
 	default:
 		shown := strings.ReplaceAll(token, "token-number", "number") // the token itself would be hidden
 		fmt.Fprintf(w, `{"data":{"number":%q,"body":%q,"token":%q}}`, shown, body, token)
-	}
-}
-
-// showToken is an MCP server whose tool says with which token it was called.
-func showToken(w http.ResponseWriter, r *http.Request) {
-	var req struct {
-		ID     json.RawMessage
-		Method string
-	}
-	json.NewDecoder(r.Body).Decode(&req)
-	result := map[string]string{
-		"initialize": `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}`,
-		"tools/list": `{"tools":[{"name":"show","inputSchema":{"type":"object"}}]}`,
-		"tools/call": fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, r.Header.Get("Authorization")),
-	}[req.Method]
-	switch {
-	case r.Method != http.MethodPost:
-		w.WriteHeader(http.StatusMethodNotAllowed)
-	case req.ID == nil:
-		w.WriteHeader(http.StatusAccepted)
-	case result == "":
-		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"method not found"}}`, req.ID)
-	default:
-		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, req.ID, result)
 	}
 }
 

@@ -2,7 +2,6 @@ package stack_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -33,27 +32,7 @@ func (numbered) Several() bool      { return true }
 
 // showsHeader is an MCP server whose tool says with which Authorization it was called.
 func showsHeader(w http.ResponseWriter, r *http.Request) {
-	var req struct {
-		ID     json.RawMessage
-		Method string
-	}
-	json.NewDecoder(r.Body).Decode(&req)
-	result := map[string]string{
-		"initialize": `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}`,
-		"tools/list": `{"tools":[{"name":"show","inputSchema":{"type":"object"}}]}`,
-		"tools/call": fmt.Sprintf(`{"content":[{"type":"text","text":"<%s>"}]}`, r.Header.Get("Authorization")),
-	}[req.Method]
-	w.Header().Set("Content-Type", "application/json")
-	switch {
-	case r.Method != http.MethodPost:
-		w.WriteHeader(http.StatusMethodNotAllowed)
-	case req.ID == nil:
-		w.WriteHeader(http.StatusAccepted)
-	case result == "":
-		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"method not found"}}`, req.ID)
-	default:
-		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, req.ID, result)
-	}
+	stack.ServeTools(w, r, "<"+r.Header.Get("Authorization")+">", "show")
 }
 
 // postAs posts a message with a token, and returns the answer.
