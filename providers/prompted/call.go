@@ -231,9 +231,7 @@ func (s *scanner) peekObject(c *cursor, f form) (name string, ok bool) {
 		case !slices.Contains(otherKeys, key):
 			return "", !f.strict
 		}
-		if _, isText := c.text(); !isText {
-			c.word()
-		}
+		c.key() // a string, a number or a word
 		if c.byte() != ',' {
 			return "", false
 		}

@@ -14,15 +14,15 @@ const (
 )
 
 // thoughts begin a reply, and have no calls.
-var thoughts = []struct{ open, end string }{
-	{"<think>", "</think>"},
-	{"<thinking>", "</thinking>"},
-	{"<thought>", "</thought>"},
-	{"<seed:think>", "</seed:think>"},
-	{"<|START_THINKING|>", "<|END_THINKING|>"}, // Command-A
-	{"[THINK]", "[/THINK]"},                    // Magistral
-	{"<|channel>thought", "<channel|>"},        // Gemma 4
-	{"<|inner_prefix|>", "<|inner_suffix|>"},   // Apertus
+var thoughts = []form{
+	{open: "<think>", ends: []string{"</think>"}},
+	{open: "<thinking>", ends: []string{"</thinking>"}},
+	{open: "<thought>", ends: []string{"</thought>"}},
+	{open: "<seed:think>", ends: []string{"</seed:think>"}},
+	{open: "<|START_THINKING|>", ends: []string{"<|END_THINKING|>"}}, // Command-A
+	{open: "[THINK]", ends: []string{"[/THINK]"}},                    // Magistral
+	{open: "<|channel>thought", ends: []string{"<channel|>"}},        // Gemma 4
+	{open: "<|inner_prefix|>", ends: []string{"<|inner_suffix|>"}},   // Apertus
 }
 
 // A form is a way to mark calls in a text.
@@ -50,10 +50,16 @@ var blocks = map[string]form{
 // openerOf returns the form that begins at the start of w, or nil. partly reports that w may begin
 // another one.
 func openerOf(w []byte, forms []form) (in *form, partly bool) {
-	for i := range forms {
-		full, begun := hasPrefix(w, forms[i].open)
+	return firstOf(w, forms, func(f *form) string { return f.open })
+}
+
+// firstOf returns the first element whose text begins w, or nil. partly reports that w may begin
+// with that of one before it.
+func firstOf[T any](w []byte, all []T, text func(*T) string) (first *T, partly bool) {
+	for i := range all {
+		full, begun := hasPrefix(w, text(&all[i]))
 		if full {
-			return &forms[i], partly
+			return &all[i], partly
 		}
 		partly = partly || begun
 	}
@@ -87,14 +93,11 @@ func (f *form) endLen(w []byte) (n int, partly bool) {
 		}
 		partly = begun
 	}
-	for _, end := range f.ends {
-		full, begun := hasPrefix(w[i:], end)
-		if full {
-			return i + len(end), false
-		}
-		partly = partly || begun
+	end, begun := prefixOf(w[i:], f.ends)
+	if end == "" {
+		return 0, partly || begun
 	}
-	return 0, partly
+	return i + len(end), false
 }
 
 // hasPrefix reports whether w begins with a text, in any letter case, or partly: w may do so
@@ -192,11 +195,7 @@ func (b *brackets) scan(w []byte) extent {
 // outsideStrings reports whether a byte may stand outside strings: in a number, a word, white
 // space, or between two values.
 func outsideStrings(c byte) bool {
-	switch c {
-	case ' ', '\t', '\r', '\n', ',', ':', '=', '+', '-', '.', '_':
-		return true
-	}
-	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
+	return isWord(c) || strings.IndexByte(whiteSpace+",:=+", c) >= 0
 }
 
 // closed returns the value with its open brackets closed.

@@ -122,7 +122,7 @@ func lost(g *grammar, limit int, text string) (faults []string) {
 func unmarked(text string) string {
 	text = squeezed(strings.ToLower(text))
 	for _, t := range thoughts {
-		text = strings.NewReplacer(strings.ToLower(t.open), "", strings.ToLower(t.end), "").Replace(text)
+		text = strings.NewReplacer(strings.ToLower(t.open), "", strings.ToLower(t.ends[0]), "").Replace(text)
 	}
 	return text
 }

@@ -78,12 +78,9 @@ func (g *grammar) forms() (all []form) {
 
 // spellings returns a form, and the one that conversions of DeepSeek's models make of it: with bars
 // of ASCII.
-func spellings(f form) []form {
-	both := bothBars([]string{f.open})
+func spellings(f form) (all []form) {
 	f.ends = bothBars(f.ends)
-	all := []form{f}
-	if len(both) > 1 {
-		f.open = both[1]
+	for _, f.open = range bothBars([]string{f.open}) {
 		all = append(all, f)
 	}
 	return all

@@ -38,20 +38,13 @@ func (s *scanner) matchHeader(w []byte, final bool) finding {
 		heads = append(heads[:2:2], recipientMark)
 	}
 	head, begun := prefixOf(w, heads)
-	switch {
-	case head != "":
-	case (partly || begun) && !final:
-		return finding{}
-	default:
-		return finding{verdict: notCall}
+	if head == "" {
+		return undecidedIf((partly || begun) && !final)
 	}
 	near := w[:min(len(w), maxHead)]
 	n := bytes.Index(near, []byte(messageMark))
 	if n < 0 {
-		if len(near) < maxHead && !final {
-			return finding{}
-		}
-		return finding{verdict: notCall}
+		return undecidedIf(len(near) < maxHead && !final)
 	}
 	header := string(near[:n])
 	n += len(messageMark)

@@ -80,19 +80,17 @@ func (l *lenientParser) value() bool {
 		return l.number()
 	}
 	from := l.i
-	switch l.word() {
-	case "true", "True":
-		l.out = append(l.out, "true"...)
-	case "false", "False":
-		l.out = append(l.out, "false"...)
-	case "null", "None":
-		l.out = append(l.out, "null"...)
-	default:
-		l.i = from
-		return l.marked && l.bareText()
+	word := l.word()
+	if literal, ok := literals[word]; ok {
+		l.out = append(l.out, literal...)
+		return true
 	}
-	return true
+	l.i = from
+	return l.marked && l.bareText()
 }
+
+// literals are those of JSON for the ones of JSON and Python.
+var literals = map[string]string{"true": "true", "True": "true", "false": "false", "False": "false", "null": "null", "None": "null"}
 
 // list reads the members of an object or the elements of an array up to end, and writes them in
 // the brackets of JSON.

@@ -87,22 +87,25 @@ func (s *scanner) matchMark(w []byte, final bool) finding {
 		}
 	}
 	if !s.place.begun {
-		for _, t := range thoughts {
-			full, begun := hasPrefix(w, t.open)
-			if full {
-				s.thought = t.end
-				return finding{verdict: isThought, n: len(t.open)}
-			}
-			partly = partly || begun
+		in, begun := openerOf(w, thoughts)
+		if in != nil {
+			s.thought = in.ends[0]
+			return finding{verdict: isThought, n: len(in.open)}
 		}
+		partly = partly || begun
 	}
 	t, begun := tagsOf(w)
-	switch {
-	case t != nil && !t.inner:
+	if t != nil && !t.inner {
 		f := s.matchTagged(w, final, form{})
 		f.forms = s.only(form{ends: []string{t.end}})
 		return f
-	case (partly || begun) && !final:
+	}
+	return undecidedIf((partly || begun) && !final)
+}
+
+// undecidedIf returns the finding that a window is undecided, or else is not a call.
+func undecidedIf(more bool) finding {
+	if more {
 		return finding{}
 	}
 	return finding{verdict: notCall}
@@ -110,11 +113,8 @@ func (s *scanner) matchMark(w []byte, final bool) finding {
 
 // matchCodeBlock looks for calls in a block of code.
 func (s *scanner) matchCodeBlock(w []byte, final bool) finding {
-	switch full, partly := hasPrefix(w, fenceMark); {
-	case partly && !final:
-		return finding{}
-	case !full:
-		return finding{verdict: notCall}
+	if full, partly := hasPrefix(w, fenceMark); !full {
+		return undecidedIf(partly && !final)
 	}
 	n := len(fenceMark)
 	n += wordLen(w[n:min(len(w), n+maxName)])
@@ -152,10 +152,7 @@ func (s *scanner) matchBody(w []byte, final bool, forms []form) finding {
 	var f finding
 	switch {
 	case i == len(w):
-		if final {
-			f.verdict = notCall
-		}
-		return f
+		return undecidedIf(!final)
 	case in.plain && s.grammar.bare && !isWord(w[i]):
 		return finding{verdict: notCall}
 	case w[i] == '{', w[i] == '[':
@@ -262,17 +259,47 @@ func (s *scanner) matchMalformed(w []byte, final bool, name string, in form) fin
 // search returns the index in w of the first of some texts; -1 if there is none, or one may
 // yet begin before it. It continues where the last search of the window ended.
 func (s *scanner) search(w []byte, final bool, texts []string) int {
-	first, longest := -1, 1
+	longest := 1
 	for _, text := range texts {
 		longest = max(longest, len(text))
-		if i := bytes.Index(w[s.searched:], []byte(text)); i >= 0 && (first < 0 || s.searched+i < first) {
-			first = s.searched + i
-		}
 	}
-	if first < 0 {
+	first := indexOf(w[s.searched:], texts)
+	switch {
+	case first < 0:
 		s.searched = max(s.searched, len(w)-longest+1)
-	} else if len(w) < first+longest && !final {
 		return -1
+	case len(w) < s.searched+first+longest && !final:
+		return -1
+	}
+	return s.searched + first
+}
+
+// searchBehind is search for a text that follows another one but for white space. If the window is
+// final and has none, it returns the index of the first of the texts.
+func (s *scanner) searchBehind(w []byte, final bool, before string, texts []string) int {
+	end := s.search(w, final, texts)
+	for end >= 0 {
+		body := bytes.TrimRight(w[:end], whiteSpace)
+		if len(body) == 0 || bytes.HasSuffix(body, []byte(before)) {
+			return end
+		}
+		s.searched = end + 1
+		end = s.search(w, final, texts)
+	}
+	if !final {
+		return -1
+	}
+	s.wasted += len(w)
+	return indexOf(w, texts)
+}
+
+// indexOf returns the index in w of the first of some texts, or -1.
+func indexOf(w []byte, texts []string) int {
+	first := -1
+	for _, text := range texts {
+		if i := bytes.Index(w, []byte(text)); i >= 0 && (first < 0 || i < first) {
+			first = i
+		}
 	}
 	return first
 }

@@ -1,9 +1,6 @@
 package prompted
 
-import (
-	"bytes"
-	"cmp"
-)
+import "cmp"
 
 // callWord begins a call of Gemma.
 const callWord = "call"
@@ -24,17 +21,9 @@ func (s *scanner) matchBraced(w []byte, final bool, n int, in form) finding {
 	case in.ends == nil, n == len(w), w[n] != '{', !s.isCallable(word):
 		return finding{verdict: notCall}
 	}
-	end := s.search(w[n:], final, in.ends)
-	for end >= 0 && !bytes.HasSuffix(bytes.TrimRight(w[n:n+end], whiteSpace), []byte{'}'}) {
-		s.searched = end + 1
-		end = s.search(w[n:], final, in.ends)
-	}
-	if end < 0 {
-		if !final {
-			return finding{}
-		}
-		s.wasted += len(w)
-		end = indexOf(w[n:], in.ends)
+	end := s.searchBehind(w[n:], final, "}", in.ends)
+	if end < 0 && !final {
+		return finding{}
 	}
 	tool, known := s.resolve(word)
 	if end >= 0 {

@@ -41,32 +41,19 @@ var keyTags = tags{key: "<arg_key>", keyEnd: "</arg_key>", value: "<arg_value>",
 
 // tagsOf returns the tags that begin at the start of w, or nil. partly reports that w may begin some.
 func tagsOf(w []byte) (t *tags, partly bool) {
-	for i := range allTags {
-		full, begun := hasPrefix(w, allTags[i].open)
-		if full {
-			return &allTags[i], false
-		}
-		partly = partly || begun
-	}
-	return nil, partly
+	return firstOf(w, allTags, func(t *tags) string { return t.open })
 }
 
 // matchTagged looks for a call in tags: <function=f>{"a": 1}, or <function=f> with a <parameter=a>
 // for each argument, and </function>.
 func (s *scanner) matchTagged(w []byte, final bool, in form) finding {
 	t, partly := tagsOf(w)
-	switch {
-	case partly && !final:
-		return finding{}
-	case t == nil:
-		return finding{verdict: notCall}
+	if t == nil {
+		return undecidedIf(partly && !final)
 	}
 	n := bytes.IndexByte(w[:min(len(w), maxName)], '>') + 1
 	if n == 0 {
-		if len(w) < maxName && !final {
-			return finding{}
-		}
-		return finding{verdict: notCall}
+		return undecidedIf(len(w) < maxName && !final)
 	}
 	word, _ := keyOf(string(w[len(t.open) : n-1]))
 	if !s.isCallable(word) {
@@ -99,13 +86,10 @@ func (s *scanner) matchKeys(w []byte, final bool, n int, word string, in form) f
 	full, begun := hasPrefix(w[n:], keyTags.key)
 	end, ends := in.endLen(w[n:])
 	_, known := s.resolve(word)
-	switch {
-	case full, end > 0 && known && !in.isBlock():
+	if full || end > 0 && known && !in.isBlock() {
 		return s.matchParameters(w, final, n, word, &keyTags, in)
-	case (partly || begun || ends || n == len(w)) && !final:
-		return finding{}
 	}
-	return finding{verdict: notCall}
+	return undecidedIf((partly || begun || ends || n == len(w)) && !final)
 }
 
 // matchWords looks for the end of a call whose body, from n, is neither arguments nor parameters.
@@ -146,47 +130,23 @@ func (s *scanner) matchParameters(w []byte, final bool, n int, word string, t *t
 	if t.end == "" {
 		ends = in.ends
 	}
-	end := s.search(rest, final, ends)
-	for end >= 0 {
-		body := bytes.TrimRight(rest[:end], whiteSpace)
-		if len(body) == 0 || bytes.HasSuffix(body, []byte(t.valueEnd)) {
-			break
-		}
-		s.searched = end + 1
-		end = s.search(rest, final, ends)
-	}
+	end := s.searchBehind(rest, final, t.valueEnd, ends)
 	if end < 0 {
 		if !final {
 			return finding{}
 		}
-		s.wasted += len(rest)
-		if end = indexOf(rest, ends); end < 0 {
-			end, endLen = indexOf(rest, in.ends), 0
-		}
+		end, endLen = indexOf(rest, in.ends), 0
 	}
 	tool, _ := s.resolve(word)
 	tool = cmp.Or(tool, word)
 	if end < 0 {
 		return finding{verdict: isCall, n: len(w), calls: malformed(tool, rest)}
 	}
-	f := finding{verdict: isCall, n: n + end + endLen}
+	calls := malformed(tool, rest[:end])
 	if args, ok := t.arguments(rest[:end], s.properties(tool)); ok {
-		f.calls = []call{{tool, args}}
-	} else {
-		f.calls = malformed(tool, rest[:end])
+		calls = []call{{tool, args}}
 	}
-	return f
-}
-
-// indexOf returns the index in w of the first of some texts, or -1.
-func indexOf(w []byte, texts []string) int {
-	first := -1
-	for _, text := range texts {
-		if i := bytes.Index(w, []byte(text)); i >= 0 && (first < 0 || i < first) {
-			first = i
-		}
-	}
-	return first
+	return finding{verdict: isCall, n: n + end + endLen, calls: calls}
 }
 
 // arguments returns the arguments in a call, as strings unless an attribute says that they are

@@ -85,13 +85,10 @@ func (o *offer) addLetters(name, own string) {
 
 // letters returns a name in lower case and without separators.
 func letters(name string) string {
-	return strings.Map(func(r rune) rune {
-		if strings.ContainsRune("_-. ", r) {
-			return -1
-		}
-		return r
-	}, strings.ToLower(name))
+	return separators.Replace(strings.ToLower(name))
 }
+
+var separators = strings.NewReplacer("_", "", "-", "", ".", "", " ", "")
 
 // mayName reports whether a word in a form can be the name of a tool that the model believes to
 // have. A call of it is answered with the tools that exist. Behind a call in a form without an

@@ -147,7 +147,7 @@ func (p *place) endLine() {
 // endParagraph ends a paragraph: only what was behind a mark that is still open shows whether it
 // quotes more.
 func (p *place) endParagraph() {
-	p.doubts.open |= doubtOf(p.paragraph.quoted)
+	p.doubts.open |= doubtOf[p.paragraph.quoted]
 	p.paragraph = marks{}
 	p.endLazy()
 }

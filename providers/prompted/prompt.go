@@ -241,10 +241,7 @@ func marksOf(openers []form) []string {
 	all := slices.Concat(argumentMarks, headerMarks, endMarks, textMarks, []string{messageMark,
 		keyTags.key, keyTags.keyEnd, keyTags.value, keyTags.valueEnd,
 		"<tools>", "</tools>", responseOpen, "</tool_response"})
-	for _, t := range thoughts {
-		all = append(all, t.open, t.end)
-	}
-	for _, in := range openers {
+	for _, in := range slices.Concat(openers, thoughts) {
 		all = append(append(all, in.open), in.ends...)
 	}
 	for _, g := range grammars {

@@ -106,28 +106,26 @@ type reader struct {
 
 // piece adds a piece of the scanner to the turn, and emits it.
 func (r *reader) piece(p piece) {
-	switch p.kind {
-	case providers.PartText:
-		r.addText(p.kind, p.text)
-		r.emit(providers.Event{Type: providers.EventTextDelta, Text: p.text})
-	case providers.PartThinking:
-		r.addText(p.kind, p.text)
-		r.emit(providers.Event{Type: providers.EventThinkingDelta, Text: p.text})
-	case providers.PartCall:
-		c := &providers.Call{ID: r.ids.Next(""), Name: p.call.name, Arguments: p.call.arguments}
+	ev := providers.Event{Type: deltas[p.kind], Text: p.text}
+	switch n := len(r.parts); {
+	case p.kind == providers.PartCall:
+		ev.Call = &providers.Call{ID: r.ids.Next(""), Name: p.call.name, Arguments: p.call.arguments}
+		ev.Text = string(p.call.arguments)
 		r.calls = true
-		r.parts = append(r.parts, providers.Part{Type: providers.PartCall, Call: c})
-		r.emit(providers.Event{Type: providers.EventArgumentsDelta, Call: c, Text: string(c.Arguments)})
+		r.parts = append(r.parts, providers.Part{Type: p.kind, Call: ev.Call})
+	case n > 0 && r.parts[n-1].Type == p.kind:
+		r.parts[n-1].Text += p.text
+	default:
+		r.parts = append(r.parts, providers.Part{Type: p.kind, Text: p.text})
 	}
+	r.emit(ev)
 }
 
-// addText appends a text to the last part, or as a new one.
-func (r *reader) addText(kind providers.PartType, text string) {
-	if n := len(r.parts); n > 0 && r.parts[n-1].Type == kind {
-		r.parts[n-1].Text += text
-		return
-	}
-	r.parts = append(r.parts, providers.Part{Type: kind, Text: text})
+// deltas are the events for the pieces of a turn.
+var deltas = map[providers.PartType]providers.EventType{
+	providers.PartText:     providers.EventTextDelta,
+	providers.PartThinking: providers.EventThinkingDelta,
+	providers.PartCall:     providers.EventArgumentsDelta,
 }
 
 // turn returns the turn for one of the inner provider.
@@ -145,11 +143,8 @@ func (r *reader) turn(inner *providers.Turn) *providers.Turn {
 	}
 	t.Message.Parts = append(t.Message.Parts, r.parts...)
 	for _, c := range inner.Message.Calls() { // some servers parse what looks like a call, offered or not
-		own, ok := r.scanner.resolve(c.Name)
-		if !ok {
-			own = c.Name
-		}
-		c = &providers.Call{ID: r.ids.Next(c.ID), Name: own, Arguments: c.Arguments}
+		own, _ := r.scanner.resolve(c.Name)
+		c = &providers.Call{ID: r.ids.Next(c.ID), Name: cmp.Or(own, c.Name), Arguments: c.Arguments}
 		t.Message.Parts = append(t.Message.Parts, providers.Part{Type: providers.PartCall, Call: c})
 		t.Message.Raw = nil // its native calls would need native results
 	}

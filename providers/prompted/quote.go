@@ -44,7 +44,7 @@ func (m *marks) quote(mark rune, before, after byte) {
 // is more often a part of a word: it quotes its line only. One that may do either closes what a
 // call depends on, and else opens.
 func (p *place) settleMark(c byte) {
-	if doubt := doubtOf(p.mark); doubt != 0 && !p.quoting {
+	if doubt := doubtOf[p.mark]; doubt != 0 && !p.quoting {
 		free, closing := !p.paragraph.isOpen(), closes(p.left, c)
 		if free && closing && p.doubts.relevant&doubt != 0 {
 			p.doubts.close(doubt)
@@ -81,16 +81,8 @@ const (
 	rightOnly                    // ”…”, of Swedish and Finnish
 )
 
-// doubtOf returns the doubt that an open quotation mark leaves where its paragraph ends.
-func doubtOf(mark rune) uint64 {
-	switch mark {
-	case '"':
-		return straight
-	case '”':
-		return rightOnly
-	}
-	return 0
-}
+// doubtOf has the doubts that open quotation marks leave where their paragraph ends.
+var doubtOf = map[rune]uint64{'"': straight, '”': rightOnly}
 
 // close ends a doubt: its mark is closed.
 func (d *doubts) close(doubt uint64) {
