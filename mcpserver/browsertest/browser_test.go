@@ -182,7 +182,7 @@ func (b browser) visit(t testing.TB, origin string, bridge *running, query url.V
 	query.Set("bridge", bridge.url)
 	tab, cancel := chromedp.NewContext(b.ctx)
 	defer cancel()
-	if err := chromedp.Do(tab); err != nil { // the tab lives as long as this context
+	if err := chromedp.Do(tab, quiet); err != nil { // the tab lives as long as this context
 		t.Fatal(err)
 	}
 	tab, stop := context.WithTimeout(tab, patience)

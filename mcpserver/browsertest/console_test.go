@@ -66,7 +66,7 @@ func (b browser) console(t *testing.T, bridge *running) tab {
 	}
 	ctx, cancel := chromedp.NewContext(b.ctx)
 	t.Cleanup(cancel)
-	if err := chromedp.Do(ctx); err != nil {
+	if err := chromedp.Do(ctx, quiet); err != nil {
 		t.Fatal(err)
 	}
 	go func() { // until the tab closes
