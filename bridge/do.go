@@ -127,8 +127,12 @@ const queueTime = 30 * time.Second
 // send sends a request to a member, when its Concurrency allows one more.
 func (s *session) send(ctx context.Context, index int, req *Request) (reply Reply) {
 	m := s.bridge.members[index]
-	defer func() { reply.Member = m.Name }()
-	if err := m.limiter.Enter(ctx, s.caller.Principal, queueTime); err != nil {
+	queued, err := m.limiter.enter(ctx, s.caller.Principal, queueTime)
+	defer func() {
+		reply.Member = m.Name
+		reply.Queued += queued
+	}()
+	if err != nil {
 		if err.Code == toolformat.Unavailable {
 			err.Message += " (concurrency in its config)"
 		}

@@ -58,20 +58,33 @@ func (l *Limiter) among(principals int) *Limiter {
 // when ctx has ended. In a full queue the principal with the most calls loses its newest one to
 // another that has fewer.
 func (l *Limiter) Enter(ctx context.Context, who Principal, patience time.Duration) *toolformat.Error {
+	_, err := l.enter(ctx, who, patience)
+	return err
+}
+
+// enter is Enter, and returns how long the call has waited.
+func (l *Limiter) enter(ctx context.Context, who Principal, patience time.Duration) (time.Duration, *toolformat.Error) {
 	if l == nil {
-		return nil
+		return 0, nil
 	}
 	l.mu.Lock()
 	if l.mayRun(who.Name) {
 		l.begin(who.Name)
 		l.mu.Unlock()
-		return nil
+		return 0, nil
 	}
 	own, holders := l.wait(who.Name), l.holders()
 	l.mu.Unlock()
 	if own == nil {
-		return l.busy(holders)
+		return 0, l.busy(holders)
 	}
+	begun := time.Now()
+	err := l.await(ctx, who, patience, own, holders)
+	return time.Since(begun), err
+}
+
+// await waits for the turn of a call in the queue.
+func (l *Limiter) await(ctx context.Context, who Principal, patience time.Duration, own waiter, holders string) *toolformat.Error {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {

@@ -42,10 +42,20 @@ func TestMemberConcurrency(t *testing.T) {
 		wantError(t, call(t.Context(), s, "slow", `{}`, nil), toolformat.Unavailable,
 			"shop is busy: 1 calls are under way and 2 wait already; try again later (concurrency in its config)")
 		release <- struct{}{}
-		wantResult(t, <-first, `{"content":[]}`)
-		wantError(t, <-third, toolformat.Unavailable, "shop is busy: 1 calls have been under way for 30s; try again later (concurrency in its config)")
+		reply := <-first
+		if reply.Queued != 0 {
+			t.Errorf("the first call waited for %v", reply.Queued)
+		}
+		wantResult(t, reply, `{"content":[]}`)
+		if reply = <-third; reply.Queued != 30*time.Second {
+			t.Errorf("the third call waited for %v", reply.Queued)
+		}
+		wantError(t, reply, toolformat.Unavailable, "shop is busy: 1 calls have been under way for 30s; try again later (concurrency in its config)")
 		release <- struct{}{}
-		wantResult(t, <-second, `{"content":[]}`)
+		if reply = <-second; reply.Queued != time.Second {
+			t.Errorf("the second call waited for %v", reply.Queued)
+		}
+		wantResult(t, reply, `{"content":[]}`)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -81,7 +82,7 @@ func Progress(ctx context.Context, progress, total float64, message string) {
 }
 
 // call carries out a tools/call.
-func (s *nativeSession) call(ctx context.Context, req *Request) Reply {
+func (s *nativeSession) call(ctx context.Context, req *Request) (reply Reply) {
 	tool, fault := s.findTool(req.Target)
 	if fault != nil {
 		return Failed(fault)
@@ -102,8 +103,10 @@ func (s *nativeSession) call(ctx context.Context, req *Request) Reply {
 	}
 	ctx, c.cancel = context.WithCancelCause(c)
 	defer c.cancel(nil)
-	if err := c.start(ctx); err != nil {
-		return Failed(err)
+	queued, fault := c.start(ctx)
+	defer func() { reply.Queued = queued }()
+	if fault != nil {
+		return Failed(fault)
 	}
 	defer c.stop()
 	o, ok := c.outcome(ctx, arguments)
@@ -140,7 +143,7 @@ func (c *nativeCall) copyRequest(req *Request) *toolformat.Error {
 
 // start waits until the call may run, unless its session has ended, and starts its timer, which
 // cancels it.
-func (c *nativeCall) start(ctx context.Context) *toolformat.Error {
+func (c *nativeCall) start(ctx context.Context) (queued time.Duration, err *toolformat.Error) {
 	n := c.session.native
 	n.mu.Lock()
 	_, open := n.sessions[c.session]
@@ -150,26 +153,27 @@ func (c *nativeCall) start(ctx context.Context) *toolformat.Error {
 	}
 	n.mu.Unlock()
 	if !open {
-		return canceled(context.Canceled)
+		return 0, canceled(context.Canceled)
 	}
-	if err := c.enter(ctx); err != nil {
+	if queued, err = c.enter(ctx); err != nil {
 		n.removeCall(c)
-		return err
+		return queued, err
 	}
 	c.timer.Start(c.tool.Timeout, n.opts.MaxTimeout, func() { c.cancel(errTimedOut) })
-	return nil
+	return queued, nil
 }
 
-// enter waits for the limits of the tool and of all tools.
-func (c *nativeCall) enter(ctx context.Context) *toolformat.Error {
-	if err := c.tool.limiter.Enter(ctx, c.session.caller.Principal, c.tool.Timeout); err != nil {
-		return err
+// enter waits for the limits of the tool and of all tools, and returns for how long.
+func (c *nativeCall) enter(ctx context.Context) (time.Duration, *toolformat.Error) {
+	queued, err := c.tool.limiter.enter(ctx, c.session.caller.Principal, c.tool.Timeout)
+	if err != nil {
+		return queued, err
 	}
-	err := c.session.native.limiter.Enter(ctx, c.session.caller.Principal, c.tool.Timeout)
+	more, err := c.session.native.limiter.enter(ctx, c.session.caller.Principal, c.tool.Timeout)
 	if err != nil {
 		c.tool.limiter.Leave(c.session.caller.Principal)
 	}
-	return err
+	return queued + more, err
 }
 
 // stop cuts the call off from its caller.

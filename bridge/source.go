@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -93,6 +94,9 @@ type Reply struct {
 	// Member is the name of the member of a Bridge that the request went to, "" if it went to none or
 	// to several. Of nested Bridges the outermost sets it.
 	Member string
+
+	Queued         time.Duration // for which the request has waited for its turn, or until its server was up
+	Sent, Received int           // bytes of the request and of its response as they went to and from an MCP server; 0 without one
 
 	memory interface{ Free() } // of Result; nil means that it is garbage-collected
 }

@@ -194,10 +194,12 @@ func (c *conn) provideInput(ctx context.Context, req *bridge.Request, owner *ses
 			again.Edits = append(again.Edits, wire.Edit{Key: wire.RequestState, Value: bytes.Clone(state)})
 		}
 		reply.Free()
+		sent, received := reply.Sent, reply.Received
 		var lost *loss
 		if reply, lost = c.do(ctx, &again, owner); lost != nil {
 			return reply, lost
 		}
+		reply.Sent, reply.Received = reply.Sent+sent, reply.Received+received
 	}
 	reply.Free()
 	return bridge.Failed(c.cfg.errorf(toolformat.Unavailable, "%s still requires input after %d rounds", subject(req), maxRounds)), nil

@@ -183,3 +183,31 @@ func (x *exchange) inParts(first, rest string, announced bool, await <-chan stru
 	}
 	x.w.Write([]byte(rest))
 }
+
+// A reply says how many bytes went to the server and came back.
+func TestBytesOfServer(t *testing.T) {
+	received := make(chan int, 1)
+	o := newOdd(t, func(x *exchange) bool {
+		if x.Method != wire.MethodToolsCall {
+			return false
+		}
+		answer := `{"jsonrpc":"2.0","id":` + string(x.ID) + `,"result":{"content":[]}}`
+		received <- len(answer)
+		x.w.Header().Set("Content-Type", "application/json")
+		io.WriteString(x.w, answer)
+		return true
+	})
+	client := open(t, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP})
+	params, err := wire.SplitParams([]byte(`{"name":"x","arguments":{}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := client.session.Do(t.Context(), &bridge.Request{Method: wire.MethodToolsCall, Params: &params, Target: "x"})
+	defer r.Free()
+	if r.Err != nil || r.Sent <= len(params.Raw) {
+		t.Fatalf("%d bytes were sent: %v", r.Sent, r.Err)
+	}
+	if want := <-received; r.Received != want {
+		t.Errorf("%d bytes were received, want %d", r.Received, want)
+	}
+}

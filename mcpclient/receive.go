@@ -58,7 +58,7 @@ func (c *conn) receiveOne(buf *wire.Buffer, from *call) {
 // answered hands a response, and the memory it lies in, to its call. from is the call on whose stream it
 // came, if any.
 func (c *conn) answered(m *wire.Message, buf *wire.Buffer, from *call) {
-	k := c.takeCall(callID(m.ID))
+	k, size := c.takeCall(callID(m.ID)), len(buf.B)
 	switch {
 	case k == nil:
 		c.cfg.throttle.Log(slog.LevelDebug, "skipped a response that no call waits for", "id", string(m.ID))
@@ -66,13 +66,19 @@ func (c *conn) answered(m *wire.Message, buf *wire.Buffer, from *call) {
 	case m.Error != nil:
 		e := c.cfg.remoteError(m.Error)
 		buf.Free()
-		k.reply <- bridge.Failed(e)
+		k.reply <- withSize(bridge.Failed(e), size)
 	default:
 		if k == from { // else another goroutine may have it
 			k.own = true
 		}
-		k.reply <- bridge.Result(m.Result, buf)
+		k.reply <- withSize(bridge.Result(m.Result, buf), size)
 	}
+}
+
+// withSize returns the reply that a response of some bytes has brought.
+func withSize(r bridge.Reply, size int) bridge.Reply {
+	r.Received = size
+	return r
 }
 
 // received takes a notification: progress for the call of its token, a log message for the call

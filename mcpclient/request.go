@@ -19,11 +19,14 @@ const maxAttempts = 3
 
 // call carries out a request of a caller. If the connection is lost it repeats the request on
 // the next one where that is safe: within the time of a call if the server did not receive it.
-func (l *link) call(ctx context.Context, req *bridge.Request, owner *session) bridge.Reply {
+func (l *link) call(ctx context.Context, req *bridge.Request, owner *session) (reply bridge.Reply) {
 	l.cfg.recent.add(req.Secrets)
 	var end time.Time // of repeating; set by the first loss
+	var queued time.Duration
+	defer func() { reply.Queued += queued }()
 	for attempt := 1; ; attempt++ {
-		c, err := l.awaitBriefly(ctx)
+		c, waited, err := l.awaitBriefly(ctx)
+		queued += waited
 		if err != nil {
 			return bridge.Failed(err)
 		}
@@ -82,15 +85,18 @@ func (l *link) outlast(ctx context.Context, c *conn, end *time.Time) bool {
 	}
 }
 
-// awaitBriefly returns the live connection. A call that arrives during a start waits for its end, no
-// longer than a call may take; one whose time is shorter than a start may take is given that.
-func (l *link) awaitBriefly(ctx context.Context) (*conn, *toolformat.Error) {
+// awaitBriefly returns the live connection, and for how long the call has waited for it. A call that arrives during
+// a start waits for its end, no longer than a call may take; one whose time is shorter than a start may take is
+// given that.
+func (l *link) awaitBriefly(ctx context.Context) (*conn, time.Duration, *toolformat.Error) {
 	if c := l.conn.Load(); c != nil && c.alive() {
-		return c, nil
+		return c, 0, nil
 	}
+	begun := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, max(l.cfg.Timeout, l.cfg.ConnectTimeout))
 	defer cancel()
-	return l.await(ctx)
+	c, err := l.await(ctx)
+	return c, time.Since(begun), err
 }
 
 // repeatable reports whether running the request twice has no more effect than once.
@@ -124,11 +130,13 @@ func (c *conn) do(ctx context.Context, req *bridge.Request, owner *session) (bri
 	if k.modern == owner.caller.Modern && (!k.modern || c.cfg.Sampling == nil) { // else the result may become another
 		k.take = req.Take
 	}
-	reply, lost := c.roundTrip(ctx, k, c.encode(k, req))
+	msg := c.encode(k, req)
+	sent := k.size(msg)
+	reply, lost := c.roundTrip(ctx, k, msg)
 	if k.taken > 0 {
 		reply, lost = k.passed(req, reply, lost), nil
 	}
-	reply.Modern = k.modern
+	reply.Modern, reply.Sent = k.modern, sent
 	if reply.Err != nil && reply.Err.Code == toolformat.Timeout && reply.Err.Raw == nil {
 		limit, key := c.cfg.Timeout, "timeout"
 		if k.timer.AtMaximum() && c.cfg.MaxTimeout != limit {
@@ -292,6 +300,18 @@ func (c *conn) encode(k *call, req *bridge.Request) *wire.Buffer {
 	buf := wire.NewBuffer(len(params.Raw) + 128)
 	buf.B = wire.AppendRequest(buf.B, k.id, req.Method, &params, edits...)
 	return buf
+}
+
+// size returns the bytes of the message that encode has made.
+func (k *call) size(msg *wire.Buffer) int {
+	if k.parts == nil {
+		return len(msg.B)
+	}
+	n := 0
+	for _, part := range k.parts {
+		n += len(part)
+	}
+	return n
 }
 
 // lentFrom is the size of params, in bytes, from which on a carrier that lends is given the arguments in

@@ -65,7 +65,7 @@ func (l *link) watch(ctx context.Context, req *bridge.Request, s *session) bridg
 // own. The caller holds the turn.
 func (l *link) beginWatch(ctx, limited context.Context, req *bridge.Request, s *session, w *watch) bridge.Reply {
 	for attempt := 1; ; attempt++ {
-		c, unready := l.awaitBriefly(ctx)
+		c, _, unready := l.awaitBriefly(ctx)
 		if unready != nil {
 			return bridge.Failed(unready)
 		}
@@ -106,7 +106,7 @@ func (l *link) endWatch(ctx context.Context, req *bridge.Request, s *session, w 
 	if !l.removeWatcher(w, s) {
 		return empty()
 	}
-	c, unready := l.awaitBriefly(ctx)
+	c, _, unready := l.awaitBriefly(ctx)
 	if unready != nil {
 		return bridge.Failed(unready)
 	}

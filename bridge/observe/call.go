@@ -19,6 +19,8 @@ type Call struct {
 	Time   time.Time     // when it began
 	Took   time.Duration // until it ended
 	Asked  time.Duration // the part of Took for which an answer of the caller was awaited
+	Queued time.Duration // the part of Took for which the call waited for its turn, or until its server was up
+	First  time.Duration // after Time, of the first progress that the caller was told of; 0 means none
 	Caller *Caller
 
 	Profile string // of the caller; "" without one
@@ -28,9 +30,11 @@ type Call struct {
 	Target string // the tool, prompt, resource or task, as the caller named it; may be ""
 	Server string // the member of the Bridge that it went to; "" if it went to none or to several
 
-	In, Out int // bytes of the params, and of the result or of a server's error
-	Outcome Outcome
-	Reason  string // why there is no result, with the cause; "" with a result
+	In, Out  int // bytes of the params, and of the result or of a server's error
+	Sent     int // bytes of the message to an MCP server, and of its response: the other side of In and Out
+	Received int
+	Outcome  Outcome
+	Reason   string // why there is no result, with the cause; "" with a result
 
 	Arguments json.RawMessage // as the caller sent them; nil unless Reading.Arguments asks for them
 	Result    json.RawMessage // as the caller got it; nil unless Reading.Results asks for it

@@ -30,8 +30,20 @@ func (c *Call) AppendJSON(dst []byte) []byte {
 	if c.Asked > 0 {
 		dst = appendMilliseconds(append(dst, `,"asked_ms":`...), c.Asked)
 	}
+	if c.Queued > 0 {
+		dst = appendMilliseconds(append(dst, `,"queued_ms":`...), c.Queued)
+	}
+	if c.First > 0 {
+		dst = appendMilliseconds(append(dst, `,"progress_ms":`...), c.First)
+	}
 	dst = strconv.AppendInt(append(dst, `,"in":`...), int64(c.In), 10)
 	dst = strconv.AppendInt(append(dst, `,"out":`...), int64(c.Out), 10)
+	if c.Sent > 0 {
+		dst = strconv.AppendInt(append(dst, `,"sent":`...), int64(c.Sent), 10)
+	}
+	if c.Received > 0 {
+		dst = strconv.AppendInt(append(dst, `,"received":`...), int64(c.Received), 10)
+	}
 	dst = appendText(dst, "outcome", string(c.Outcome))
 	dst = appendText(dst, "reason", c.Reason)
 	if c.Arguments != nil {

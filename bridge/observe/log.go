@@ -31,7 +31,20 @@ func record(c *Call) slog.Record {
 	if c.Asked > 0 {
 		r.AddAttrs(slog.Duration("asked", c.Asked.Round(time.Microsecond)))
 	}
-	r.AddAttrs(slog.Int("in", c.In), slog.Int("out", c.Out), slog.String("outcome", string(c.Outcome)))
+	if c.Queued > 0 {
+		r.AddAttrs(slog.Duration("queued", c.Queued.Round(time.Microsecond)))
+	}
+	if c.First > 0 {
+		r.AddAttrs(slog.Duration("progress", c.First.Round(time.Microsecond)))
+	}
+	r.AddAttrs(slog.Int("in", c.In), slog.Int("out", c.Out))
+	if c.Sent > 0 {
+		r.AddAttrs(slog.Int("sent", c.Sent))
+	}
+	if c.Received > 0 {
+		r.AddAttrs(slog.Int("received", c.Received))
+	}
+	r.AddAttrs(slog.String("outcome", string(c.Outcome)))
 	text("reason", c.Reason)
 	r.AddAttrs(slog.Int64("session", c.Caller.Session))
 	text("principal", c.Caller.Principal)

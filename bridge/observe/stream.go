@@ -112,8 +112,8 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) (reply bridge.Rep
 		return s.Session.Do(ctx, req)
 	}
 	c := call{session: s, readers: *readers, req: req, begun: time.Now()}
-	if req.Take != nil || s.askable && req.Back != nil {
-		c.way = newWay(req, s.askable)
+	if req.Take != nil || req.Back != nil && (s.askable || req.Params != nil && req.Params.Get(wire.MetaProgressToken) != nil) {
+		c.way = newWay(req, c.begun)
 		req = &c.way.Request
 	}
 	defer c.end(&reply) // after a panic, too
@@ -155,6 +155,7 @@ func (c *call) end(reply *bridge.Reply) {
 		Number: c.session.stream.numbers.Add(1),
 		Time:   c.begun, Took: time.Since(c.begun), Caller: c.session.caller, Profile: c.session.profile, Model: cut(c.req.Model, maxName),
 		Method: cut(c.req.Method, maxName), Target: subject(c.req), Server: reply.Member, Out: len(reply.Result),
+		Queued: reply.Queued, Sent: reply.Sent, Received: reply.Received,
 	}
 	made.Outcome, made.Reason = outcomeOf(reply)
 	if reply.Err != nil {
@@ -164,7 +165,8 @@ func (c *call) end(reply *bridge.Reply) {
 		made.In = len(c.req.Params.Raw)
 	}
 	if c.way != nil {
-		made.Asked, made.Out = c.way.asked(), max(made.Out, c.way.taken)
+		made.Out = max(made.Out, c.way.taken)
+		made.Asked, made.First = c.way.times()
 	}
 	for _, r := range c.readers {
 		if r.opts.Arguments && made.Arguments == nil {

@@ -241,6 +241,25 @@ func TestAsked(t *testing.T) {
 	})
 }
 
+// The first progress is noted, and what the source says of the call's way.
+func TestWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := scripted(func(_ context.Context, req *bridge.Request) bridge.Reply {
+			for range 3 {
+				time.Sleep(time.Second)
+				req.Back.Notify(wire.NotificationProgress, nil)
+			}
+			return bridge.Reply{Result: []byte("{}"), Queued: time.Millisecond, Sent: 20, Received: 30}
+		})
+		own, req := &back{}, toolsCall(t, "x", `{},"_meta":{"progressToken":1}`)
+		req.Back = own
+		calls := observed(t, observe.Reading{}, source, req)
+		if c := calls[0]; c.First != time.Second || c.Queued != time.Millisecond || c.Sent != 20 || c.Received != 30 || own.notes != 3 {
+			t.Errorf("%+v; %d notifications", c, own.notes)
+		}
+	})
+}
+
 // Bytes that were taken before an answer broke off count.
 func TestTaken(t *testing.T) {
 	source := scripted(func(_ context.Context, req *bridge.Request) bridge.Reply {

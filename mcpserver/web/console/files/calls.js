@@ -104,6 +104,7 @@ function Detail({ call, content, server, caller, close }) {
 			${call.profile && html`<dt>Profile</dt><dd>${call.profile}</dd>`}
 			<dt>Session</dt><dd>${call.session}</dd>
 			<dt>Bytes</dt><dd>${size(call.in)} in, ${size(call.out)} out</dd>
+			${call.sent && html`<dt>At the server</dt><dd>${size(call.sent)} sent, ${size(call.received ?? 0)} received</dd>`}
 		</dl>
 		${content ? html`
 			<h3>Arguments</h3><${Tree} value=${content.arguments ?? null} />
@@ -116,7 +117,8 @@ function Detail({ call, content, server, caller, close }) {
 
 // Way is the way of a call through the bridge: both sides, and what the time went by with.
 function Way({ call, server, caller, own }) {
-	const total = Math.max(call.ms, 0.001), waited = Math.min(total, call.asked_ms ?? 0);
+	const total = Math.max(call.ms, 0.001), queued = Math.min(total, call.queued_ms ?? 0);
+	const waited = Math.min(total - queued, call.asked_ms ?? 0), work = total - queued - waited, first = call.progress_ms;
 	const part = (ms) => `${(100 * ms) / total}%`;
 	return html`<div class="both">
 			<div><small>${call.model ? "Model" : "Client"}</small><b>${call.model || [call.client, call.version].filter(Boolean).join(" ") || "unnamed"}</b><span>${call.method} <code>${call.target ?? ""}</code></span>
@@ -125,7 +127,8 @@ function Way({ call, server, caller, own }) {
 			<div><small>Server</small><b>${call.server ?? "none"}</b><span>${call.method} <code>${own || call.target || ""}</code></span>
 				${server?.revision && html`<span>MCP ${server.revision}</span>`}</div>
 		</div>
-		<div class="timeline" role="img" aria-label=${`${duration(call.ms)}, of which ${duration(waited)} waiting for an answer of the client`}>
-			<i style=${{ width: part(total - waited) }}></i><i class="asked" style=${{ width: part(waited) }}></i></div>
-		<p class="muted legend"><span class="work">${duration(total - waited)} in the bridge and the server</span>${waited > 0 && html`<span class="ask">${duration(waited)} for an answer of the client</span>`}<span>${duration(call.ms)} in all</span></p>`;
+		<div class="timeline" role="img" aria-label=${`${duration(call.ms)}, of which ${duration(queued)} waiting for its turn and ${duration(waited)} for an answer of the client${first ? `; first progress after ${duration(first)}` : ""}`}>
+			<i class="queued" style=${{ width: part(queued) }}></i><i style=${{ width: part(work) }}></i><i class="asked" style=${{ width: part(waited) }}></i>
+			${first && html`<b style=${{ left: part(Math.min(first, total)) }}></b>`}</div>
+		<p class="muted legend">${queued > 0 && html`<span class="queue">${duration(queued)} waiting for its turn</span>`}<span class="work">${duration(work)} in the bridge and the server</span>${waited > 0 && html`<span class="ask">${duration(waited)} for an answer of the client</span>`}${first && html`<span class="first">first progress after ${duration(first)}</span>`}<span>${duration(call.ms)} in all</span></p>`;
 }
