@@ -146,11 +146,11 @@ func (o *OAuth) check(d *decoder, n node) {
 	}
 	switch {
 	case o.Grant != "" && o.ClientID == "":
-		d.errorf(n, `needs "clientId" for its "grant"`)
+		d.errorf(n, `needs "clientId" for a grant other than authorization_code`)
 	case o.Grant == "client_credentials" && o.ClientSecret == "" && o.PrivateKey == "":
-		d.errorf(n, `needs "clientSecret" or "privateKey" for its "grant"`)
+		d.errorf(n, `needs "clientSecret" or "privateKey" for the grant client_credentials`)
 	case o.Grant == grants["jwt-bearer"] && o.Assertion == "":
-		d.errorf(n, `needs "assertion", the JWT to be exchanged, for its "grant"`)
+		d.errorf(n, `needs "assertion", the JWT to be exchanged, for the grant jwt-bearer`)
 	}
 }
 
