@@ -72,8 +72,8 @@ function Console({ out }) {
 				${title}${key === "servers" && down > 0 && html` <span class="badge" title=${`${down} failed`}>${down}</span>`}</button>`)}
 			<span class="gap"></span>
 			<div class="foot"><span class=${live ? "live on" : "live"} role="status">${live ? "live" : "not connected"}</span>
-				<small title=${state.config}>${state.config ? state.config.split(/[\\/]/).pop() : state.listen}</small><small>${summary(state)}</small><small>version ${state.version}</small>
-				<button class="plain" onClick=${async () => { await leave(); out("You are signed out."); }}>Sign out</button></div>
+				<small title=${state.config}>${state.config ? state.config.split(/[\\/]/).pop() : state.listen}</small><small>${summary(state)}</small><small>version ${state.version}</small></div>
+			<button class="leave" onClick=${async () => { await leave(); out("You are signed out."); }}>Sign out</button>
 		</nav>
 		<main key="main" id="main" tabindex="-1" class=${view}>
 			${away && html`<p class="note failed" role="alert">${away}</p>`}

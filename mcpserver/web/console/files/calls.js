@@ -63,7 +63,7 @@ export function CallsView({ calls, servers, callers, url, go, contents, setConte
 			<label class="check"><input type="checkbox" checked=${Boolean(url.failed)} onChange=${(e) => go({ failed: e.target.checked ? "1" : "" })} /> failed</label>
 			<label class="check" title="Keep arguments and results of the calls that begin from now on, up to 64 KiB each"><input type="checkbox" checked=${contents} onChange=${(e) => setContents(e.target.checked)} /> contents</label>
 			<span class="gap"></span>
-			<span class="count">${shown.length === all.length ? all.length : `${shown.length} of ${all.length}`} calls</span>
+			<span class="count">${shown.length === all.length ? "" : `${shown.length} of `}${all.length} ${all.length === 1 ? "call" : "calls"}</span>
 			<button onClick=${() => setPaused(paused ? null : calls.all)} aria-pressed=${Boolean(paused)}>${paused ? `Resume (${Math.max(0, calls.all.length - paused.length)} new)` : "Pause"}</button>
 		</div>
 		<div class=${chosen ? "split open" : "split"}>

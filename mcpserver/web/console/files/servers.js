@@ -85,4 +85,4 @@ function Log({ name, close }) {
 	<//>`;
 }
 
-export const summary = (state) => `up ${ago(state.since)}, ${state.calls} calls`;
+export const summary = (state) => `up ${ago(state.since)}, ${state.calls} ${state.calls === 1 ? "call" : "calls"}`;
