@@ -75,25 +75,33 @@ func keysOf(list *bridge.List) []string {
 	return keys
 }
 
+// promptArgument is an argument that a prompt takes.
+type promptArgument struct {
+	Name     string
+	Required bool
+}
+
+// argumentsOf returns the arguments of a prompt, from its definition.
+func argumentsOf(definition []byte) []promptArgument {
+	var prompt struct{ Arguments []promptArgument }
+	_ = json.Unmarshal(definition, &prompt) // nothing else has arguments
+	return prompt.Arguments
+}
+
 // promptArguments returns the arguments of a prompt as JSON.
 func promptArguments(definition []byte, text string) (json.RawMessage, error) {
-	type argument struct {
-		Name     string
-		Required bool
-	}
-	var prompt struct{ Arguments []argument }
-	_ = json.Unmarshal(definition, &prompt) // nothing else has arguments
+	taken := argumentsOf(definition)
 	values := map[string]string{}
 	var plain []string
 	for _, word := range strings.Fields(text) {
 		key, value, ok := strings.Cut(word, "=")
-		if ok && slices.ContainsFunc(prompt.Arguments, func(a argument) bool { return a.Name == key }) {
+		if ok && slices.ContainsFunc(taken, func(a promptArgument) bool { return a.Name == key }) {
 			values[key] = value
 		} else {
 			plain = append(plain, word)
 		}
 	}
-	for _, a := range prompt.Arguments {
+	for _, a := range taken {
 		if _, given := values[a.Name]; !given && len(plain) > 0 {
 			values[a.Name], plain = strings.Join(plain, " "), nil
 		}
@@ -226,27 +234,4 @@ func (c *chat) resource(ctx context.Context, uri string) ([]providers.Part, erro
 		}
 	}
 	return parts, nil
-}
-
-// complete returns what the last word of a line may become: a command, a prompt, a resource.
-func (c *chat) complete(line string) []string {
-	word := line[strings.LastIndex(line, " ")+1:]
-	var words []string
-	switch {
-	case c.tools == nil:
-	case strings.HasPrefix(line, "/prompt ") && strings.Count(line, " ") == 1:
-		if list, err := c.tools.List(context.Background(), bridge.Prompts); err == nil {
-			words = keysOf(list)
-		}
-	case strings.HasPrefix(word, "@"):
-		if list, err := c.tools.List(context.Background(), bridge.Resources); err == nil {
-			for _, uri := range keysOf(list) {
-				words = append(words, "@"+uri)
-			}
-		}
-	}
-	if word == line {
-		words = append(words, commandWords()...)
-	}
-	return slices.DeleteFunc(words, func(w string) bool { return !strings.HasPrefix(w, word) })
 }

@@ -300,7 +300,8 @@ type editor struct {
 // queryCursor asks for the cursor's position, which is always the beginning of a line.
 const queryCursor = "\x1b[6n"
 
-// A completer returns what the last word of a line may become.
+// A completer returns what the last word of a line may become. A word that ends in = or / goes on; any other
+// is followed by a blank.
 type completer func(line string) []string
 
 // Do implements readline.AutoCompleter: it returns what is missing of each word, and the length of what there is.
@@ -308,7 +309,10 @@ func (c completer) Do(line []rune, at int) (rest [][]rune, length int) {
 	before := string(line[:at])
 	word := before[strings.LastIndex(before, " ")+1:]
 	for _, whole := range c(before) {
-		rest = append(rest, []rune(strings.TrimPrefix(whole, word)+" "))
+		if !strings.HasSuffix(whole, "=") && !strings.HasSuffix(whole, "/") {
+			whole += " "
+		}
+		rest = append(rest, []rune(strings.TrimPrefix(whole, word)))
 	}
 	return rest, len([]rune(word))
 }

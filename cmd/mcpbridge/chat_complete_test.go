@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// offering is a session of a server with prompts, resources and completions.
+type offering struct {
+	bridge.Session
+	silent bool // it does not answer
+}
+
+func (o offering) List(ctx context.Context, kind bridge.ListKind) (*bridge.List, error) {
+	if o.silent {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	items := map[bridge.ListKind][]bridge.Item{
+		bridge.Prompts: {
+			{Key: "travel", Raw: []byte(`{"name":"travel","arguments":[{"name":"city"},{"name":"country"}]}`)},
+			{Key: "tidy", Raw: []byte(`{"name":"tidy"}`)},
+			{Key: "t\x1b[2J", Raw: []byte(`{"name":"t"}`)},
+		},
+		bridge.Resources: {{Key: "note://one", Raw: []byte(`{"uri":"note://one","name":"one"}`)}},
+	}
+	return bridge.NewList(kind, items[kind]), nil
+}
+
+func (o offering) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
+	if o.silent || req.Method != wire.MethodComplete || string(wire.Lookup(req.Params.Raw, "argument", "name")) != `"city"` {
+		return bridge.Failed(toolformat.Errorf(toolformat.Invalid, "no"))
+	}
+	values := `"Rome","Roma\u202e","Rome New","Oslo"`
+	if string(wire.Lookup(req.Params.Raw, "context", "arguments", "country")) == `"NO"` {
+		values = `"Oslo"`
+	}
+	return bridge.Result([]byte(`{"completion":{"values":[`+values+`]}}`), nil)
+}
+
+func TestChatComplete(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.MkdirAll("notes/deep", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"notes/a.txt", "nonsense.md", ".hidden", "two words"} {
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := &chat{tools: offering{}}
+	for line, want := range map[string]string{
+		"/prompt ":                             "travel tidy",
+		"/prompt tr":                           "travel",
+		"/prompt travel ":                      "city= country=",
+		"/prompt travel ci":                    "city=",
+		"/prompt travel city=":                 "city=Rome city=Oslo", // what cannot be typed as a word is left out
+		"/prompt travel city=R":                "city=Rome",
+		"/prompt travel country=NO city=":      "city=Oslo",
+		"/prompt travel city=Rome ":            "country=",
+		"/prompt travel country=":              "",
+		"/prompt nothing ":                     "",
+		"what does @no":                        "@note://one @nonsense.md @notes/",
+		"what does @notes/":                    "@notes/a.txt @notes/deep/",
+		"what does @.h":                        "@.hidden",
+		"what does @./nons":                    "@./nonsense.md",
+		"what does @" + t.TempDir() + "/none/": "",
+		"what":                                 "",
+		"/prom":                                "/prompt",
+	} {
+		if got := strings.Join(c.complete(line), " "); got != want {
+			t.Errorf("%q: %q, want %q", line, got, want)
+		}
+	}
+	all := c.complete("@")
+	if !slices.Contains(all, "@nonsense.md") || slices.Contains(all, "@.hidden") || slices.Contains(all, "@two words") {
+		t.Errorf("@: %q", all)
+	}
+}
+
+// A server that does not answer blocks a key for no longer than a moment.
+func TestChatCompleteSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, begun := &chat{tools: offering{silent: true}}, time.Now()
+		if got := c.complete("/prompt t"); len(got) != 0 {
+			t.Errorf("%q", got)
+		}
+		if took := time.Since(begun); took != completeTime {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
