@@ -58,6 +58,20 @@ func TestMessages(t *testing.T) {
 	}
 }
 
+// A sequence that has ended the answer is told where the provider tells it, and so are the tokens written to a cache.
+func TestMessagesSequence(t *testing.T) {
+	stopped := says("One, two")
+	stopped.Message.Raw = &providers.Raw{Provider: "anthropic", Items: []byte(`{"stop_reason":"stop_sequence","stop_sequence":"three"}`)}
+	stopped.Usage = providers.Usage{Input: 100, Cached: 50, CacheWrite: 30, Output: 4}
+	const end = `"stop_reason":"stop_sequence","stop_sequence":"three"`
+	const usage = `"usage":{"input_tokens":20,"cache_creation_input_tokens":30,"cache_read_input_tokens":50,"output_tokens":4}`
+	f := newFront(t, stopped, stopped)
+	_, body := f.postTo("/v1/messages", "", askMessages+`],"stop_sequences":["three"]}`)
+	f.has(body, `"content":[{"type":"text","text":"One, two"}],`+end+","+usage)
+	_, body = f.postTo("/v1/messages", "", strings.Replace(askMessages, "{", `{"stream":true,`, 1)+"]}")
+	f.has(body, `"delta":{`+end+`},`+usage)
+}
+
 // The events of a stream are those of the API, each with its type.
 func TestMessagesStream(t *testing.T) {
 	f := newFront(t,

@@ -21,25 +21,42 @@ type answer struct {
 
 // outMessage is a message of the assistant.
 type outMessage struct {
-	ID       string  `json:"id"`
-	Type     string  `json:"type"`
-	Role     string  `json:"role"`
-	Model    string  `json:"model"`
-	Content  []any   `json:"content"`
+	ID      string `json:"id"`
+	Type    string `json:"type"`
+	Role    string `json:"role"`
+	Model   string `json:"model"`
+	Content []any  `json:"content"`
+	ending
+	Usage usage `json:"usage"`
+}
+
+// An ending is why a message has ended: both are nil until it has.
+type ending struct {
 	Stop     *string `json:"stop_reason"`
-	Sequence *string `json:"stop_sequence"`
-	Usage    usage   `json:"usage"`
+	Sequence *string `json:"stop_sequence"` // that was met, where the provider tells
+}
+
+// endingOf returns the ending of a run, which leaves calls to the client or does not.
+func endingOf(run *providers.Run, calls bool) ending {
+	stop := stopReason(run.Stop, calls)
+	if last := len(run.Messages) - 1; run.Stop == providers.StopEnd && !calls && last >= 0 && run.Messages[last].Raw != nil {
+		if met := rawjson.TextAt(run.Messages[last].Raw.Items, "stop_sequence"); met != "" { // Anthropic's own
+			stop = "stop_sequence"
+			return ending{&stop, &met}
+		}
+	}
+	return ending{Stop: &stop}
 }
 
 type usage struct {
-	Input   int `json:"input_tokens"` // those of a cache not included
+	Input   int `json:"input_tokens"` // those read from or written to a cache not included
 	Created int `json:"cache_creation_input_tokens"`
 	Cached  int `json:"cache_read_input_tokens"`
 	Output  int `json:"output_tokens"`
 }
 
 func usageOf(u providers.Usage) usage {
-	return usage{Input: u.Input - u.Cached, Cached: u.Cached, Output: u.Output}
+	return usage{Input: max(0, u.Input-u.Cached-u.CacheWrite), Created: u.CacheWrite, Cached: u.Cached, Output: u.Output}
 }
 
 // An outBlock is a block of the message. Which fields are used depends on its kind.
@@ -181,15 +198,15 @@ func (a *answer) Finish(run *providers.Run, calls []*providers.Call) map[string]
 		a.sendUse(&outBlock{kind: toolUse, call: c})
 	}
 	a.end()
-	stop := stopReason(run.Stop, len(calls) > 0)
+	end := endingOf(run, len(calls) > 0)
 	if a.stream {
-		a.sendEnd(stop, usageOf(run.Usage))
+		a.sendEnd(end, usageOf(run.Usage))
 		return nil
 	}
 	for _, b := range a.blocks {
 		a.head.Content = append(a.head.Content, b.content(false))
 	}
-	a.head.Stop, a.head.Usage = &stop, usageOf(run.Usage)
+	a.head.ending, a.head.Usage = end, usageOf(run.Usage)
 	a.JSON(&a.head)
 	return nil
 }

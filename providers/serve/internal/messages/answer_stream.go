@@ -54,18 +54,13 @@ func (a *answer) sendDelta(kind, member, piece string) {
 }
 
 // sendEnd sends the end of the message.
-func (a *answer) sendEnd(stop string, u usage) {
+func (a *answer) sendEnd(end ending, u usage) {
 	a.sendStart()
-	var end struct {
+	a.Send("message_delta", struct {
 		Type  string `json:"type"`
-		Delta struct {
-			Stop     string  `json:"stop_reason"`
-			Sequence *string `json:"stop_sequence"`
-		} `json:"delta"`
-		Usage usage `json:"usage"`
-	}
-	end.Type, end.Delta.Stop, end.Usage = "message_delta", stop, u
-	a.Send(end.Type, &end)
+		Delta ending `json:"delta"`
+		Usage usage  `json:"usage"`
+	}{"message_delta", end, u})
 	a.Send("message_stop", struct {
 		Type string `json:"type"`
 	}{"message_stop"})
