@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -14,7 +15,7 @@ type EventType string
 
 // The types of events, with the fields that they use.
 const (
-	EventTurnStart      EventType = "turn_start"
+	EventTurnStart      EventType = "turn_start"      // Offered
 	EventTextDelta      EventType = "text_delta"      // Text
 	EventThinkingDelta  EventType = "thinking_delta"  // Text
 	EventThinkingEnd    EventType = "thinking_end"    // Raw
@@ -41,8 +42,9 @@ type Event struct {
 	Progress float64
 	Total    float64 // 0 means unknown
 	Result   *Result
-	Server   string // of a result: the member of a Bridge that has the tool, if the task selects members
-	Tool     string // the tool's name there
+	Server   string        // of a result: the member of a Bridge that has the tool, if the task selects members
+	Tool     string        // the tool's name there
+	Offered  []bridge.Item // of a turn's start: the tools of the members that the task selects
 	Took     time.Duration
 	Usage    Usage
 	Window   int           // tokens of the model's context window, with a turn's usage; 0 means unknown

@@ -127,6 +127,19 @@ func (r *runner) selectedFrom(tool string) (member, own string) {
 	return "", ""
 }
 
+// offeredFrom returns the tools of the members that the task selects.
+func (r *runner) offeredFrom() (items []bridge.Item) {
+	if r.task.Select == nil || r.listed.list == nil {
+		return nil
+	}
+	for _, it := range r.listed.list.Items {
+		if slices.ContainsFunc(r.task.Select, func(s Selection) bool { return s.Member != "" && s.includes(&it) }) {
+			items = append(items, it)
+		}
+	}
+	return items
+}
+
 // otherMembers says which members there are, unless it is the wanted one that has no such tool.
 func otherMembers(items []bridge.Item, wanted string) string {
 	var names []string

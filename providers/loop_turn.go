@@ -30,7 +30,7 @@ func (r *runner) turn() (*Turn, error) {
 	if err := r.checkBudget(); err != nil {
 		return nil, err
 	}
-	r.emit(Event{Type: EventTurnStart})
+	r.emit(Event{Type: EventTurnStart, Offered: r.offeredFrom()})
 	for {
 		r.fit()
 		begun := false // the turn has output

@@ -118,7 +118,7 @@ func TestShownCalls(t *testing.T) {
 			return providers.Candidate{Provider: model, Model: "m"}, providers.Settings{}, nil
 		},
 	})
-	ids := regexp.MustCompile(`(mcp|mcptoolu|msg|resp)_[A-Z0-9]{20,}`)
+	ids := regexp.MustCompile(`(mcp|mcpl|mcptoolu|msg|resp)_[A-Z0-9]{20,}`)
 	ask := func(path, body string) string {
 		model.turns = []providers.Turn{says("", call("1", "git__get", `{"what":"it"}`)), says("", call("2", "git__get", `{"what":""}`)), says("Done.")}
 		w := httptest.NewRecorder()
@@ -127,6 +127,8 @@ func TestShownCalls(t *testing.T) {
 	}
 	const (
 		response = `{"model":"m","input":"go","tools":[{"type":"mcp","server_label":"git"}]`
+		listed   = `{"id":"mcpl_ID","type":"mcp_list_tools","server_label":"git","tools":[{"name":"get","description":"Gets.","input_schema":{"type":"object","properties":{"what":{"type":"string"}},"required":["what"],"additionalProperties":false},"annotations":null}],"error":null}`
+		unlisted = `{"id":"mcpl_ID","type":"mcp_list_tools","server_label":"git","tools":[],"error":null}`
 		message  = `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"go"}],"mcp_servers":[{"name":"git"}]`
 		item     = `{"id":"mcp_ID","type":"mcp_call","status":"completed","server_label":"git","name":"get","arguments":"{\"what\":\"it\"}","output":"it!","error":null,"approval_request_id":null}`
 		use      = `{"type":"mcp_tool_use","id":"mcptoolu_ID","name":"get","server_name":"git","input":`
@@ -136,12 +138,17 @@ func TestShownCalls(t *testing.T) {
 		path, body string
 		want       []string
 	}{
-		{"/v1/responses", response + "}", []string{`"output":[` + item + `,{"id":"mcp_ID"`, `"status":"failed"`, `"output":null,"error":"nothing to get"`, `"text":"Done."`}},
+		{"/v1/responses", response + "}", []string{`"output":[` + listed + `,` + item + `,{"id":"mcp_ID"`, `"status":"failed"`, `"output":null,"error":"nothing to get"`, `"text":"Done."`}},
+		{"/v1/responses", strings.Replace(response, `"go"`, `[`+listed+`,{"role":"user","content":"go"}]`, 1) + "}", []string{`"output":[` + item}},
 		{"/v1/responses", response + `,"stream":true}`, []string{
+			`{"item":` + unlisted + `,"output_index":0,"sequence_number":2,"type":"response.output_item.added"}`,
+			`{"item_id":"mcpl_ID","output_index":0,"sequence_number":3,"type":"response.mcp_list_tools.in_progress"}`,
+			`{"item_id":"mcpl_ID","output_index":0,"sequence_number":4,"type":"response.mcp_list_tools.completed"}`,
+			`{"item":` + listed + `,"output_index":0,"sequence_number":5,"type":"response.output_item.done"}`,
 			`"server_label":"git","name":"get","arguments":"","output":null,"error":null`, `"type":"response.mcp_call.in_progress"`,
-			`{"delta":"{\"what\":\"it\"}","item_id":"mcp_ID","output_index":0,"sequence_number":4,"type":"response.mcp_call_arguments.delta"}`,
-			`{"arguments":"{\"what\":\"it\"}","item_id":"mcp_ID","output_index":0,"sequence_number":5,"type":"response.mcp_call_arguments.done"}`,
-			`"type":"response.mcp_call.completed"`, `{"item":` + item + `,"output_index":0`, `"type":"response.mcp_call.failed"`,
+			`{"delta":"{\"what\":\"it\"}","item_id":"mcp_ID","output_index":1,"sequence_number":8,"type":"response.mcp_call_arguments.delta"}`,
+			`{"arguments":"{\"what\":\"it\"}","item_id":"mcp_ID","output_index":1,"sequence_number":9,"type":"response.mcp_call_arguments.done"}`,
+			`"type":"response.mcp_call.completed"`, `{"item":` + item + `,"output_index":1`, `"type":"response.mcp_call.failed"`,
 		}},
 		{"/v1/messages", message + "}", []string{`"content":[` + use + `{"what":"it"}},` + result + `,` + use, `"is_error":true,"content":[{"type":"text","text":"nothing to get"}]}`, `"text":"Done."`, `"stop_reason":"end_turn"`}},
 		{"/v1/messages", message + `,"stream":true}`, []string{

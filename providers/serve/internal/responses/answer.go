@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
@@ -99,6 +100,7 @@ func (a *answer) Event(e providers.Event) {
 	switch e.Type {
 	case providers.EventTurnStart:
 		a.end()
+		a.list(e.Offered)
 	case providers.EventTextDelta:
 		a.add(message, e.Text)
 	case providers.EventThinkingDelta:
@@ -109,6 +111,28 @@ func (a *answer) Event(e providers.Event) {
 		if e.Server != "" {
 			a.show(&e)
 		}
+	}
+}
+
+// list adds the lists of tools of the servers that the client has named, but for those that it has already.
+func (a *answer) list(offered []bridge.Item) {
+	for n := range offered {
+		server := offered[n].Member
+		if a.request.Previous != "" || a.request.listed[server] {
+			continue
+		}
+		a.request.listed[server] = true
+		i := newItem(mcpTools)
+		i.server = server
+		for m := range offered {
+			if offered[m].Member == server {
+				i.tools = append(i.tools, newMCPTool(&offered[m]))
+			}
+		}
+		a.start(i)
+		a.send(&event{Type: "response.mcp_list_tools.in_progress", Bare: true})
+		a.send(&event{Type: "response.mcp_list_tools.completed", Bare: true})
+		a.end()
 	}
 }
 

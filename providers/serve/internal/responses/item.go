@@ -24,6 +24,7 @@ type item struct {
 	Input     string          `json:"input"` // of a custom tool's call
 	Output    json.RawMessage `json:"output"`
 
+	Server  string `json:"server_label"` // of a list of tools
 	Summary []struct {
 		Text string `json:"text"`
 	} `json:"summary"`
@@ -60,6 +61,9 @@ func (r *request) add(raw []byte) error {
 			r.addPart(providers.Part{Type: providers.PartThinking, Text: s.Text})
 		}
 		r.sign(raw, i.Encrypted != "")
+		return nil
+	case mcpTools:
+		r.listed[i.Server] = true
 		return nil
 	case "item_reference", "":
 		kept := r.kept(i.ID)

@@ -1,10 +1,12 @@
 package responses
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
 )
@@ -15,7 +17,8 @@ type outItem struct {
 	id        string
 	text      strings.Builder // of a message, and of reasoning
 	call      *providers.Call
-	server    string            // that has the tool of a call that has run here
+	server    string            // that has the tool of a call that has run here, or the tools of a list
+	tools     []mcpTool         // of a list
 	result    *providers.Result // of such a call
 	namespace string            // of the tool that is called; may be ""
 	name      string            // of the tool, in its namespace
@@ -30,10 +33,11 @@ const (
 	function  = "function_call"
 	custom    = "custom_tool_call"
 	mcpCall   = "mcp_call"
+	mcpTools  = "mcp_list_tools"
 )
 
 // idPrefix are the prefixes of the ids of items.
-var idPrefix = map[string]string{message: "msg_", reasoning: "rs_", function: "fc_", custom: "ctc_", mcpCall: "mcp_"}
+var idPrefix = map[string]string{message: "msg_", reasoning: "rs_", function: "fc_", custom: "ctc_", mcpCall: "mcp_", mcpTools: "mcpl_"}
 
 func newItem(kind string) *outItem { return &outItem{kind: kind, id: idPrefix[kind] + rand.Text()} }
 
@@ -93,6 +97,18 @@ func (i *outItem) json(begins bool) any {
 			Type    string     `json:"type"`
 			Summary []textPart `json:"summary"`
 		}{i.id, i.kind, summary}
+	case mcpTools:
+		tools := []mcpTool{}
+		if !begins {
+			tools = i.tools
+		}
+		return struct {
+			ID     string    `json:"id"`
+			Type   string    `json:"type"`
+			Server string    `json:"server_label"`
+			Tools  []mcpTool `json:"tools"`
+			Error  *string   `json:"error"`
+		}{i.id, i.kind, i.server, tools, nil}
 	case custom:
 		input := i.input
 		if begins {
@@ -147,6 +163,22 @@ func (i *outItem) mcpJSON(status, arguments string) any {
 		v.Status, v.Output, v.Error = "failed", nil, &text
 	}
 	return v
+}
+
+// mcpTool is a tool in the list of a server.
+type mcpTool struct {
+	Name        string          `json:"name"`
+	Description *string         `json:"description"`
+	Schema      json.RawMessage `json:"input_schema"`
+	Annotations json.RawMessage `json:"annotations"`
+}
+
+func newMCPTool(it *bridge.Item) mcpTool {
+	t := mcpTool{Name: cmp.Or(it.Own, it.Key), Schema: wire.Lookup(it.Raw, "inputSchema"), Annotations: wire.Lookup(it.Raw, "annotations")}
+	if text, ok := wire.Text(wire.Lookup(it.Raw, "description")); ok {
+		t.Description = &text
+	}
+	return t
 }
 
 // failed reports whether a call that has run here has failed.

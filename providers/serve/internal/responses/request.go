@@ -35,6 +35,7 @@ type request struct {
 	choice     providers.Choice
 	only       []string                   // the tools that may be called; nil means all
 	selection  []providers.Selection      // the tools of the bridge that are offered; nil means all
+	listed     map[string]bool            // the servers whose tools the input, or the response, lists
 	rest       map[string]json.RawMessage // the members that are not known
 }
 
@@ -46,7 +47,7 @@ var known = []string{
 
 // readRequest parses a body. The error names the path of what is invalid.
 func readRequest(body []byte, kept func(string) json.RawMessage) (*request, error) {
-	r := request{id: "resp_" + rand.Text(), kept: kept}
+	r := request{id: "resp_" + rand.Text(), kept: kept, listed: map[string]bool{}}
 	var err error
 	if r.rest, err = endpoint.Read(body, &r, known); err != nil {
 		return nil, err
