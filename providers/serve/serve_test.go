@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -23,13 +24,14 @@ import (
 type scripted struct {
 	mu       sync.Mutex
 	turns    []providers.Turn
-	letters  bool // its deltas are single letters
+	letters  bool              // its deltas are single letters
+	format   toolformat.Format // "" means Anthropic's
 	err      error
 	requests []providers.Request
 }
 
 func (s *scripted) Name() string              { return "scripted" }
-func (s *scripted) Format() toolformat.Format { return toolformat.FormatAnthropic }
+func (s *scripted) Format() toolformat.Format { return cmp.Or(s.format, toolformat.FormatAnthropic) }
 
 func (s *scripted) Turn(_ context.Context, req *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {
 	s.mu.Lock()

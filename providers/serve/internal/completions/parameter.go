@@ -94,7 +94,7 @@ func (p *parameters) apply(s *providers.Settings) {
 }
 
 // harmless are members that do not change an answer.
-var harmless = []string{"user", "store", "metadata", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "service_tier"}
+var harmless = []string{"user", "store", "metadata", "safety_identifier", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "service_tier"}
 
 // unanswered are members that ask for what an answer of the bridge does not have.
 var unanswered = []string{"logprobs", "top_logprobs", "audio", "modalities"}

@@ -208,3 +208,8 @@ func AddMember(s *providers.Settings, name string, value json.RawMessage) {
 	}
 	s.Body = wire.SetMember(s.Body, name, value)
 }
+
+// NotTaken returns the error of a request with a member that the endpoint takes from no client.
+func NotTaken(member string) error {
+	return fmt.Errorf("%s: this endpoint does not take it: leave it out", member)
+}

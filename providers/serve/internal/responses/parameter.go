@@ -96,7 +96,10 @@ func (r *request) override(s *providers.Settings, p providers.Provider) error {
 		case endpoint.SaysNothing(value):
 		case own && slices.Contains(passed, name):
 			endpoint.AddMember(s, name, value)
-		case !slices.Contains(harmless, name):
+		case slices.Contains(harmless, name):
+		case own:
+			return endpoint.NotTaken(name)
+		default:
 			return providers.Lacks(p.Name(), name)
 		}
 	}

@@ -57,6 +57,8 @@ func readRequest(body []byte, kept func(string) json.RawMessage) (*request, erro
 		return nil, fmt.Errorf("model: expected one of /v1/models")
 	case r.Background:
 		return nil, fmt.Errorf("background: a response is answered at once here: leave it out")
+	case !rawjson.IsNull(r.rest["conversation"]):
+		return nil, fmt.Errorf("conversation: conversations are not kept here: send all items, or previous_response_id")
 	case !endpoint.IsCount(r.MaxTokens):
 		return nil, fmt.Errorf("max_output_tokens: expected a whole number above 0")
 	}
