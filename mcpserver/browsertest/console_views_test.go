@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/gorilla/websocket"
 )
 
 const annsToken = "fedcba9876543210"
@@ -38,6 +40,38 @@ func TestConsoleWhy(t *testing.T) {
 
 	tab.open(t, bridge, url.Values{"view": {"clients"}, "part": {"why"}, "who": {"token bob"}, "tool": {"cuont"}})
 	tab.see(t, `document.querySelector(".ways")?.textContent.includes("Did you mean count")`)
+}
+
+// The console shows the pages that lend tools, and the tools that are left out.
+func TestConsolePages(t *testing.T) {
+	program := build(t)
+	browser := startBrowser(t)
+	server := object{"command": os.Args[0], "env": object{upstreamMode: "1"}, "prefix": ""}
+	bridge := serve(t, program, object{
+		"tokens": object{"operator": "0123456789abcdef"}, "lending": true, "names": object{"conflict": "error"},
+		"mcpServers": object{"one": server, "two": server},
+	})
+	conn, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(bridge.url, "http")+"/ws", http.Header{"Authorization": {"Bearer 0123456789abcdef"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for _, message := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"shop","version":"1"}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+		`{"jsonrpc":"2.0","id":2,"method":"mcpbridge/lend","params":{"page":{"id":"p","title":"Orders","url":"https://shop.example/orders","focused":true},"tools":[{"name":"highlight_row","description":"Highlights a row.","inputSchema":{"type":"object"}}]}}`,
+	} {
+		if err := conn.WriteMessage(websocket.TextMessage, []byte(message)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tab := browser.console(t, bridge)
+	tab.open(t, bridge, url.Values{"view": {"clients"}, "part": {"pages"}})
+	tab.see(t, `document.querySelector(".card .name")?.textContent === "Orders" && document.querySelector(".card .chip")?.textContent === "highlight_row"`)
+	tab.look(t, "pages")
+	tab.open(t, bridge, url.Values{"view": {"servers"}, "part": {"names"}})
+	tab.see(t, `document.querySelector(".problem .tag")?.textContent === "left out" && document.querySelector(".problem .text").textContent.includes("count")`)
+	tab.look(t, "names")
 }
 
 // open opens a view of the console, as its URL chooses it.

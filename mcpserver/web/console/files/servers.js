@@ -38,7 +38,7 @@ export function ServersView({ state, url, go, refresh }) {
 		${part === "servers" && html`<${Servers} ...${{ state, url, go, run }} />`}
 		${part === "pins" && html`<${Pins} ...${{ url, go }} />`}
 		${part === "logins" && html`<${Logins} />`}
-		${part === "names" && html`<${LeftOut} ...${{ state, go }} />`}`;
+		${part === "names" && html`<${LeftOut} ...${{ state, go, refresh }} />`}`;
 }
 
 function Servers({ state, url, go, run }) {
@@ -63,7 +63,8 @@ function Servers({ state, url, go, run }) {
 }
 
 // LeftOut has the tools that are not shown as their servers have them: conflicts of names, bad schemas, pins.
-function LeftOut({ state, go }) {
+function LeftOut({ state, go, refresh }) {
+	useEffect(() => { read("items", { kind: "tools" }).then(refresh, () => {}); }, []); // they show when somebody lists the tools
 	if (!state.problems.length) return html`<p class="empty">All that the servers have is shown, under its own name.</p>`;
 	return html`<ul class="flow plain-list">${state.problems.map((p) => html`<li key=${p.text} class="card problem">
 		<span class=${p.leftOut ? "tag bad" : "tag warn"}>${p.leftOut ? "left out" : "changed"}</span><span class="text">${p.text}</span>
