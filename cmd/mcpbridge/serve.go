@@ -117,11 +117,11 @@ func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error
 		defer onHangup(l.applyAnew, end)()
 	}
 	begin()
+	defer commands.answerCommands(ctx, l.log)() // before others are told that it listens
 	fmt.Fprintf(std.err, "listening on %s://%s\n", scheme, address)
 	if output.IsTerminal(std.err) {
 		fmt.Fprintf(std.err, "open %s\n", l.console.url())
 	}
-	defer commands.answerCommands(ctx, l.log)()
 	return l.front.Serve(ctx, ln)
 }
 
