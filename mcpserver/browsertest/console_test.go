@@ -81,7 +81,9 @@ func (b browser) console(t *testing.T, bridge *running) tab {
 	if err := chromedp.Do(limited, chromedp.Navigate(strings.TrimSpace(string(out)))); err != nil {
 		t.Fatal(err)
 	}
-	return tab{ctx: limited}
+	opened := tab{ctx: limited}
+	opened.see(t, `document.querySelector("nav button")`) // a page left earlier may have spent the ticket and kept no cookie
+	return opened
 }
 
 // see waits until an expression is true.
