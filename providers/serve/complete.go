@@ -30,13 +30,16 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request, api endpoint.A
 	defer out.Close()
 	t.Emit = out.Event
 	run, err := t.loop.Run(t.ctx, t.Task)
-	switch {
-	case err == nil:
-		items := out.Finish(run, t.view.handOut(run, t.req.Tools, t.chosen.Provider.Format(), t.req.CallPrefix, t.req.Keep))
-		s.rounds.keepItems(ownerOf(&t.caller), items)
-	case t.ctx.Err() == nil: // the client has not disconnected
-		out.Fail(s.failureOf(t, err))
+	if err != nil {
+		t.view.breakOff(run)
+		if t.ctx.Err() == nil { // the client has not disconnected
+			out.Fail(s.failureOf(t, err))
+		}
+		return
 	}
+	t.view.mend()
+	items := out.Finish(run, t.view.handOut(run, t.req.Tools, t.chosen.Provider.Format(), t.req.CallPrefix, t.req.Keep))
+	s.rounds.keepItems(ownerOf(&t.caller), items)
 }
 
 // count answers how many tokens a request of Messages has.

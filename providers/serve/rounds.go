@@ -44,12 +44,17 @@ type entry struct {
 	messages  []providers.Message
 	ids       map[string]string // the provider's ids of the calls, by the client's
 	item      json.RawMessage   // of an answer; nil of a conversation
+	broken    bool              // the run of the conversation has failed
 	size      int
 	expires   time.Time
 }
 
 // keepFor is how long a client may take for its calls.
 const keepFor = time.Hour
+
+// keepBroken is how long a request that has failed may be sent again, to go on where it broke off. It is shorter: one
+// that is the same by chance begins anew.
+const keepBroken = 5 * time.Minute
 
 // entrySize estimates the bytes of an entry without its contents.
 const entrySize = 400
@@ -85,18 +90,20 @@ type clientView struct {
 	rounds    *hiddenRounds
 	principal string
 	key       digest
+	broken    bool // it goes on where a run has failed
 }
 
 // conversation returns the messages of a request with the hidden rounds in them, and the client's view of
 // it. previous is the name of the kept conversation that the messages continue; "" if they are the whole.
+// conversation may change the messages.
 func (h *hiddenRounds) conversation(principal, previous string, messages []providers.Message) ([]providers.Message, *clientView, error) {
-	if previous == "" {
-		messages, view := h.expand(principal, messages)
-		return messages, view, nil
-	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.evictExpired(time.Now())
+	if previous == "" {
+		messages, view := h.expand(&entry{key: sha256.Sum256([]byte(principal)), principal: principal}, messages)
+		return messages, view, nil
+	}
 	known := h.entries[named(principal, previous)]
 	if known == nil {
 		return nil, nil, &endpoint.Error{
@@ -104,12 +111,8 @@ func (h *hiddenRounds) conversation(principal, previous string, messages []provi
 			Message: fmt.Sprintf("previous_response_id: no response %.100q is kept: one is only kept with store, and for at most %s", previous, keepFor),
 		}
 	}
-	known.restoreIDs(messages)
-	key := known.key
-	for i := range messages {
-		key = key.with(&messages[i])
-	}
-	return append(slices.Clip(known.messages), messages...), &clientView{h, principal, key}, nil
+	messages, view := h.expand(known, messages)
+	return messages, view, nil
 }
 
 // named returns the digest of a conversation that is kept under a name.
@@ -121,7 +124,7 @@ func itemNamed(principal, id string) digest { return named(principal, "\x00"+id)
 // keepItems keeps items of an answer by their ids.
 func (h *hiddenRounds) keepItems(principal string, items map[string]json.RawMessage) {
 	for id, item := range items {
-		h.keep(&entry{key: itemNamed(principal, id), principal: principal, item: item})
+		h.keep(&entry{key: itemNamed(principal, id), principal: principal, item: item}, keepFor)
 	}
 }
 
@@ -147,26 +150,19 @@ func (h *hiddenRounds) forget(principal, id string) {
 	}
 }
 
-// expand inserts the hidden rounds into a conversation, and returns the client's view of it. A
-// conversation that is unknown, or has expired, stays as it was sent, which is valid too. expand may change
-// the messages.
-func (h *hiddenRounds) expand(principal string, messages []providers.Message) ([]providers.Message, *clientView) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.evictExpired(time.Now())
-	key := digest(sha256.Sum256([]byte(principal)))
-	var known *entry
+// expand returns the conversation that begins with that of an entry and goes on with some messages, with the hidden
+// rounds in it, and the client's view of it. What is unknown, or has expired, stays as it was sent, which is
+// valid too. h.mu is held.
+func (h *hiddenRounds) expand(known *entry, messages []providers.Message) ([]providers.Message, *clientView) {
+	view := &clientView{rounds: h, principal: known.principal, key: known.key}
 	rest := messages
 	for i := range messages {
-		key = key.with(&messages[i])
-		if e := h.entries[key]; e != nil {
+		view.key = view.key.with(&messages[i])
+		if e := h.entries[view.key]; e != nil && time.Now().Before(e.expires) {
 			known, rest = e, messages[i+1:]
 		}
 	}
-	view := &clientView{h, principal, key}
-	if known == nil {
-		return messages, view
-	}
+	view.broken = known.broken
 	known.restoreIDs(rest)
 	return append(slices.Clip(known.messages), rest...), view
 }
@@ -202,17 +198,38 @@ func (v *clientView) handOut(run *providers.Run, set *providers.ToolSet, f toolf
 		last.Parts = append(last.Parts, providers.Part{Type: providers.PartCall, Call: &own})
 	}
 	if last.Parts != nil {
-		v.rounds.keep(&entry{key: v.key.with(&last), principal: v.principal, messages: run.Messages, ids: ids})
+		v.rounds.keep(&entry{key: v.key.with(&last), principal: v.principal, messages: run.Messages, ids: ids}, keepFor)
 	}
 	if name != "" {
-		v.rounds.keep(&entry{key: named(v.principal, name), principal: v.principal, messages: run.Messages, ids: ids})
+		v.rounds.keep(&entry{key: named(v.principal, name), principal: v.principal, messages: run.Messages, ids: ids}, keepFor)
 	}
 	return last.Calls()
 }
 
-// keep keeps a conversation that ends with calls for the client.
-func (h *hiddenRounds) keep(e *entry) {
-	e.size, e.expires = entrySize+size(e.messages)+len(e.item), time.Now().Add(keepFor)
+// breakOff keeps a run that has failed after calls have run, for the same request: many clients send it again by
+// themselves, and calls must not run twice.
+func (v *clientView) breakOff(run *providers.Run) {
+	messages := run.Messages
+	for n := len(messages) - 1; n >= 0 && messages[n].Role == providers.RoleAssistant; n-- { // what the model had not finished
+		messages = messages[:n]
+	}
+	if run.Calls > 0 {
+		v.rounds.keep(&entry{key: v.key, principal: v.principal, messages: messages, broken: true}, keepBroken)
+	}
+}
+
+// mend forgets that a run has failed, now that the same request was answered.
+func (v *clientView) mend() {
+	v.rounds.mu.Lock()
+	defer v.rounds.mu.Unlock()
+	if e := v.rounds.entries[v.key]; v.broken && e != nil && e.broken {
+		v.rounds.remove(e, slices.Index(v.rounds.own[e.principal].order, e))
+	}
+}
+
+// keep keeps a conversation, or an item, for a while.
+func (h *hiddenRounds) keep(e *entry, lifetime time.Duration) {
+	e.size, e.expires = entrySize+size(e.messages)+len(e.item), time.Now().Add(lifetime)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	own := h.own[e.principal]

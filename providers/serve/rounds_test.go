@@ -14,7 +14,7 @@ func TestRoundsOfOthers(t *testing.T) {
 	keep := func(principal string, n int) digest {
 		e := &entry{principal: principal, messages: []providers.Message{providers.UserText(strings.Repeat("x", 400))}}
 		e.key[0], e.key[1] = principal[0], byte(n)
-		h.keep(e)
+		h.keep(e, keepFor)
 		return e.key
 	}
 	bob := keep("bob", 0)

@@ -122,7 +122,10 @@ func (s *Sampling) answer(ctx context.Context, req *samplingRequest) ([]byte, er
 	defer loop.Close()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	messages, view := s.rounds.expand("", req.messages)
+	messages, view, err := s.rounds.conversation("", "", req.messages)
+	if err != nil {
+		return nil, err
+	}
 	answer := &untilStop{sequences: req.StopSequences, stop: func() { stop(errStopSequence) }}
 	run, err := loop.Run(ctx, providers.Task{
 		Provider: chosen.Provider, NoTools: chosen.NoTools, Emit: answer.event,

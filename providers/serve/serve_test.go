@@ -318,6 +318,54 @@ func TestProviderFails(t *testing.T) {
 	}
 }
 
+// A request that fails after calls have run goes on from there when it is sent again, as SDKs do by themselves; the
+// next one begins anew.
+func TestSentAgain(t *testing.T) {
+	for path, ask := range map[string]string{
+		"/v1/chat/completions": `{"model":"here/m","messages":[{"role":"user","content":"go"}]}`,
+		"/v1/messages":         `{"model":"here/m","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"go"}]}`,
+		"/v1/responses":        `{"model":"here/m","input":"go"}`,
+	} {
+		f := newFront(t, says("Let me see.", call("1", "double", `{"n":4}`)))
+		f.err = &providers.APIError{Status: http.StatusInternalServerError, Message: "broken"}
+		for _, who := range []string{"ann", "ann"} {
+			if _, body := f.postTo(path, who, ask); !strings.Contains(body, "broken") {
+				t.Error(path, body)
+			}
+		}
+		f.turns = []providers.Turn{says("Hello, Bob."), says("Eight."), says("Again.")}
+		for _, want := range []struct{ who, answer, asked string }{
+			{"bob", "Hello, Bob.", "go"}, {"ann", "Eight.", "go; Let me see.; 1 double; 1=8"}, {"ann", "Again.", "go"},
+		} {
+			_, body := f.postTo(path, want.who, ask)
+			f.has(body, want.answer)
+			if got := said(f.requests[len(f.requests)-1].Messages); got != want.asked {
+				t.Errorf("%s: %s: asked with %q, want %q", path, want.who, got, want.asked)
+			}
+		}
+	}
+}
+
+// What is kept of a conversation goes on where it broke off, too.
+func TestSentAgainStored(t *testing.T) {
+	f := newFront(t, says("Hi."), says("", call("1", "double", `{"n":4}`)))
+	f.err = &providers.APIError{Status: http.StatusInternalServerError, Message: "broken"}
+	_, body := f.postTo("/v1/responses", "", `{"model":"here/m","store":true,"input":"first"}`)
+	var first struct{ ID string }
+	if err := json.Unmarshal([]byte(body), &first); err != nil {
+		t.Fatal(err)
+	}
+	ask := `{"model":"here/m","input":"go","previous_response_id":"` + first.ID + `"}`
+	_, body = f.postTo("/v1/responses", "", ask)
+	f.has(body, "broken")
+	f.turns = []providers.Turn{says("Eight.")}
+	_, body = f.postTo("/v1/responses", "", ask)
+	f.has(body, "Eight.")
+	if got := said(f.requests[3].Messages); got != "first; Hi.; go; 1 double; 1=8" {
+		t.Error(got)
+	}
+}
+
 func TestModels(t *testing.T) {
 	f := newFront(t)
 	for path, want := range map[string]string{
