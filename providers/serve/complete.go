@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/messages"
@@ -239,6 +240,9 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, v *visit, api endp
 
 // body reads the body of a request.
 func (s *Server) body(w http.ResponseWriter, r *http.Request, v *visit) ([]byte, *endpoint.Error) {
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
+		return nil, &endpoint.Error{Status: http.StatusUnsupportedMediaType, Message: fmt.Sprintf("Content-Encoding %.40q is not supported: send the request as it is", coding)}
+	}
 	body, err := io.ReadAll(v.counted(http.MaxBytesReader(w, r.Body, s.opts.MaxBody)))
 	switch {
 	case errors.Is(err, errCrowded):
@@ -250,6 +254,9 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request, v *visit) ([]byte,
 		}
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // it was for the body
+	if err := wire.Valid(body); err != nil {
+		return nil, endpoint.Invalid(fmt.Errorf("the request is %w", err))
+	}
 	return body, nil
 }
 

@@ -40,8 +40,8 @@ func (s *Server) embeddings(w http.ResponseWriter, r *http.Request, t *task) (js
 	if refused != nil {
 		return nil, refused
 	}
-	if err := wire.Valid(body); err != nil || !rawjson.IsObject(body) {
-		return nil, endpoint.Invalid(fmt.Errorf("invalid request: expected a JSON object"))
+	if !rawjson.IsObject(body) {
+		return nil, endpoint.Invalid(fmt.Errorf("expected a JSON object"))
 	}
 	id := rawjson.TextAt(body, "model")
 	if id == "" {

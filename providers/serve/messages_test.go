@@ -148,7 +148,7 @@ func TestMessagesSigned(t *testing.T) {
 // Errors have the shape of the API.
 func TestMessagesRefusals(t *testing.T) {
 	for body, want := range map[string]string{
-		`{`:                              `{"type":"error","error":{"type":"invalid_request_error","message":"invalid request: `,
+		`{`:                              `{"type":"error","error":{"type":"invalid_request_error","message":"the request is not JSON: `,
 		`{"max_tokens":1,"messages":[]}`: "model: expected one of",
 		`{"model":"x","max_tokens":1,"messages":[{"role":"user","content":"x"}]}`:                                                                          `"not_found_error","message":"model x is unknown`,
 		`{"model":"here/m","max_tokens":1,"thread":{"type":"create"},"messages":[{"role":"user","content":"x"}]}`:                                          `"details":{"error_code":"thread_unsupported_request","unsupported":["thread"]}`,
@@ -156,7 +156,7 @@ func TestMessagesRefusals(t *testing.T) {
 		`{"model":"here/m","messages":[{"role":"robot","content":"x"}]}`:                                                                                   `messages.0.role: expected user or assistant, got \"robot\"`,
 		`{"model":"here/m","messages":[{"role":"user","content":[{"type":"video"}]}]}`:                                                                     `messages.0.content.0.type: \"video\" is not supported`,
 		`{"model":"here/m","messages":[{"role":"user","content":"x"}],"mcp_servers":[{"name":"a"}]}`:                                                       "mcp_servers.0.name: no tools of a server",
-		`{"model":"here/m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"web_search_20250305","name":"search"}]}`:                           "tools[0]: type",
+		`{"model":"here/m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"web_search_20250305","name":"search"}]}`:                           "tools.0: type",
 		`{"model":"here/m","messages":[{"role":"user","content":"x"}],"tool_choice":{"type":"tool"}}`:                                                      "tool_choice.name",
 		`{"model":"here/m","messages":[{"role":"user","content":"x"}],"thinking":{"type":"much"}}`:                                                         "thinking.type",
 		`{"model":"here/m","messages":[{"role":"user","content":"x"}],"tool_choice":{"type":"tool","name":"gone"}}`:                                        "tool_choice: ",

@@ -103,7 +103,7 @@ func TestImages(t *testing.T) {
 	}
 	_, body = f.post("", `{"model":"here/m","messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"id":"1","type":"function","function":{"name":"draw","arguments":"{}"}}]},
 		{"role":"tool","tool_call_id":"1","content":[{"type":"image_url","image_url":{"url":"https://e.example/x.png"}}]}]}`)
-	f.has(body, `"messages[2]: content[0]: an image in the message of a tool must be a data: URL"`)
+	f.has(body, `"messages[2].content[0]: an image in the message of a tool must be a data: URL"`)
 }
 
 // A request may name models that go on where the first one fails, as it does for other gateways.
@@ -117,7 +117,7 @@ func TestFallbackModels(t *testing.T) {
 	if status, body := f.post("", ask+`["here/m","there/m"]}`); status != http.StatusBadRequest || !strings.Contains(body, "models[0]: model there/m is unknown") {
 		t.Errorf("%d %s", status, body)
 	}
-	if status, body := f.post("", ask+`"m"}`); status != http.StatusBadRequest || !strings.Contains(body, "models: unexpected type") {
+	if status, body := f.post("", ask+`"m"}`); status != http.StatusBadRequest || !strings.Contains(body, "models: expected an array, got a string") {
 		t.Errorf("%d %s", status, body)
 	}
 }

@@ -141,7 +141,7 @@ func TestResponsesItems(t *testing.T) {
 	_, body := f.postTo("/v1/responses", "ann", ask+"]}")
 	again := ask + `,{"type":"item_reference","id":"` + handedTo(body, "msg_") + `"},{"role":"user","content":"sure?"}]`
 	status, refused := f.postTo("/v1/responses", "bob", again+"}")
-	f.has(refused, `input[1]: id: no item \"msg_`)
+	f.has(refused, `input[1].id: no item \"msg_`)
 	_, body = f.postTo("/v1/responses", "ann", again+`,"store":true}`)
 	if got := said(f.requests[1].Messages); got != "hi; Hello.; sure?" || status != http.StatusBadRequest {
 		t.Error(status, got)
@@ -188,11 +188,11 @@ func TestResponsesNamespace(t *testing.T) {
 // Errors have the shape of the API.
 func TestResponsesRefusals(t *testing.T) {
 	for body, want := range map[string]string{
-		`{`:                         `"message":"invalid request: `,
+		`{`:                         `"message":"the request is not JSON: `,
 		`{"input":"x"}`:             `"param":"model"`,
 		`{"model":"here/m"}`:        `"param":"input"`,
 		`{"model":"x","input":"x"}`: `"code":"model_not_found"`,
-		`{"model":"here/m","input":[{"role":"robot","content":"x"}]}`:                                       `input[0]: role: expected user`,
+		`{"model":"here/m","input":[{"role":"robot","content":"x"}]}`:                                       `input[0].role: expected user`,
 		`{"model":"here/m","input":[{"type":"item_reference","id":"x"}]}`:                                   `send the item itself`,
 		`{"model":"here/m","input":"x","include":["message.output_text.logprobs"]}`:                         `"param":"include"`,
 		`{"model":"here/m","input":"x","text":{"verbosity":"low"}}`:                                         `"param":"text.verbosity"`,

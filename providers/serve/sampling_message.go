@@ -10,6 +10,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/member"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -44,7 +45,7 @@ type samplingRequest struct {
 // readSampling parses a request. The error names the path of what is invalid.
 func readSampling(params []byte) (*samplingRequest, error) {
 	r := &samplingRequest{calls: map[string]bool{}}
-	if err := endpoint.Decode(params, r); err != nil {
+	if err := member.Decode(params, r); err != nil {
 		return nil, err
 	}
 	for i := range r.Messages {

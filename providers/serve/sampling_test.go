@@ -140,7 +140,7 @@ func TestSamplingRefuses(t *testing.T) {
 	for params, want := range map[string]string{
 		`null`:            "messages: expected at least one",
 		`{"messages":[]}`: "messages: expected at least one",
-		`{"messages":7}`:  "invalid request: messages: unexpected type: number",
+		`{"messages":7}`:  "messages: expected an array, got a number",
 		`{"messages":[{"role":"system","content":{"type":"text","text":"a"}}]}`:                        "messages[0]: role: expected user or assistant",
 		`{"messages":[` + user + `,{"role":"assistant","content":{"type":"text","text":"a"}}]}`:        "the last of the user",
 		`{"messages":[{"role":"user","content":"a"}]}`:                                                 "messages[0]: content: expected a block",

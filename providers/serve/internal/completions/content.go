@@ -1,13 +1,13 @@
 package completions
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/member"
 )
 
 // part is a part of a message's content.
@@ -20,7 +20,7 @@ type part struct {
 		Detail string `json:"detail"`
 	} `json:"image_url"`
 	Audio struct {
-		Data   []byte `json:"data"`
+		Data   string `json:"data"`
 		Format string `json:"format"`
 	} `json:"input_audio"`
 	File struct {
@@ -39,14 +39,17 @@ func (m *message) parts() ([]providers.Part, error) {
 		return nil, nil
 	}
 	var list []part
-	if err := json.Unmarshal(m.Content, &list); err != nil {
+	if m.Content[0] != '[' {
 		return nil, fmt.Errorf("content: expected a string or an array of parts")
+	}
+	if err := member.Decode(m.Content, &list); err != nil {
+		return nil, member.In("content", err)
 	}
 	all := make([]providers.Part, 0, len(list))
 	for i := range list {
 		p, err := list[i].read()
 		if err != nil {
-			return nil, fmt.Errorf("content[%d]: %w", i, err)
+			return nil, member.In(fmt.Sprintf("content[%d]", i), err)
 		}
 		all = append(all, p)
 	}
@@ -64,7 +67,7 @@ func (p *part) read() (providers.Part, error) {
 		image.Detail = p.ImageURL.Detail
 		return image, err
 	case "input_audio":
-		return providers.Part{Type: providers.PartFile, Data: p.Audio.Data, MimeType: "audio/" + p.Audio.Format}, nil
+		return endpoint.Base64Part(providers.PartFile, "input_audio.data", p.Audio.Data, "audio/"+p.Audio.Format, "")
 	case "file":
 		return endpoint.DataPart(providers.PartFile, "file.file_data", p.File.Data, p.File.Name)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/member"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -100,7 +101,7 @@ func readRequest(body []byte) (*request, error) {
 func (r *request) readMessages() error {
 	for i := range r.Messages {
 		if err := r.add(i, &r.Messages[i]); err != nil {
-			return fmt.Errorf("messages[%d]: %w", i, err)
+			return member.In(fmt.Sprintf("messages[%d]", i), err)
 		}
 	}
 	hasContent := func(m providers.Message) bool { return m.Role != providers.RoleTool && len(m.Parts) > 0 }
@@ -123,6 +124,9 @@ func (r *request) add(index int, m *message) error {
 	}
 	switch m.Role {
 	case "system", "developer":
+		if err := endpoint.TextOnly(m.Role, parts); err != nil {
+			return err
+		}
 		if r.system.Len() > 0 {
 			r.system.WriteString("\n\n")
 		}
@@ -130,7 +134,13 @@ func (r *request) add(index int, m *message) error {
 	case "user":
 		r.messages = append(r.messages, providers.Message{Role: providers.RoleUser, Parts: parts})
 	case "assistant":
-		for _, c := range m.Calls {
+		if err := endpoint.TextOnly(m.Role, parts); err != nil {
+			return err
+		}
+		for i, c := range m.Calls {
+			if c.ID == "" || c.Function.Name == "" {
+				return fmt.Errorf("tool_calls[%d]: expected an id and a function.name", i)
+			}
 			parts = append(parts, providers.Part{Type: providers.PartCall, Call: &providers.Call{ID: c.ID, Name: c.Function.Name, Arguments: providers.Arguments(c.Function.Arguments)}})
 		}
 		if m.Function != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/member"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -83,7 +84,7 @@ func Invalid(err error) *Error {
 	if e := (*Error)(nil); errors.As(err, &e) {
 		return e
 	}
-	return &Error{Status: http.StatusBadRequest, Param: paramOf(err.Error()), Message: err.Error()}
+	return &Error{Status: http.StatusBadRequest, Param: member.PathOf(err.Error()), Message: err.Error()}
 }
 
 // openAIError is the body of an error in OpenAI's APIs.

@@ -1,10 +1,8 @@
 package endpoint
 
 import (
-	"cmp"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -15,35 +13,27 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/member"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // MaxSequences bounds the stop sequences of a request.
 const MaxSequences = 100
 
-// Decode decodes a body into v. The error is without the names of Go's types.
-func Decode(body []byte, v any) error {
-	err := json.Unmarshal(body, v)
-	var wrong *json.UnmarshalTypeError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &wrong):
-		field := wrong.Field
-		for _, embedded := range []string{"parameters.", "legacy."} {
-			field = strings.TrimPrefix(field, embedded)
-		}
-		err = fmt.Errorf("%s: unexpected type: %s", cmp.Or(field, "the whole"), wrong.Value)
-	}
-	return fmt.Errorf("invalid request: %w", err)
-}
-
 // maxUnknown bounds the members of a request that are not known.
 const maxUnknown = 100
 
-// Read decodes a body into v, as Decode does, and returns its members other than those that are known.
+// Read decodes a body into v, as member.Decode does, and returns its members other than those that are known.
 func Read(body []byte, v any, known []string) (map[string]json.RawMessage, error) {
-	if err := Decode(body, v); err != nil {
+	seen := map[string]bool{}
+	for name := range wire.Members(body) {
+		as := strings.ToLower(name) // as encoding/json matches them
+		if seen[as] {
+			return nil, fmt.Errorf("%s: the request has it twice", name)
+		}
+		seen[as] = true
+	}
+	if err := member.Decode(body, v); err != nil {
 		return nil, err
 	}
 	var rest map[string]json.RawMessage
@@ -70,7 +60,7 @@ func ReadFallbacks(body []byte) ([]string, error) {
 		Model  string   `json:"model"`
 		Models []string `json:"models"`
 	}
-	if err := Decode(body, &r); err != nil {
+	if err := member.Decode(body, &r); err != nil {
 		return nil, err
 	}
 	if len(r.Models) > 0 && r.Models[0] == r.Model {
@@ -91,14 +81,6 @@ func SaysNothing(value json.RawMessage) bool {
 // IsCount reports whether a number is whole, and not negative.
 func IsCount(f float64) bool { return f >= 0 && f <= math.MaxInt32 && f == math.Trunc(f) }
 
-// paramOf returns the path that the message of an error begins with, if any.
-func paramOf(message string) string {
-	if param, _, ok := strings.Cut(message, ": "); ok && !strings.Contains(param, " ") {
-		return param
-	}
-	return ""
-}
-
 // ReadTools reads the client's own tools, an array in a format; nil if there are none.
 func ReadTools(tools json.RawMessage, f toolformat.Format) (*providers.ToolSet, error) {
 	if rawjson.IsNull(tools) {
@@ -110,7 +92,9 @@ func ReadTools(tools json.RawMessage, f toolformat.Format) (*providers.ToolSet, 
 	}
 	if len(reading.Faults) > 0 {
 		first := reading.Faults[0]
-		return nil, fmt.Errorf("tools[%d]: %s", first.Index, first.Notes[0].Text)
+		note := first.Notes[0]
+		note.Tool = ""
+		return nil, fmt.Errorf("tools[%d]: %s", first.Index, strings.TrimPrefix(note.String(), "/"))
 	}
 	return providers.NewToolSet(reading.Tools), nil
 }
@@ -123,6 +107,16 @@ func Literal(names []string) []string {
 		globs[i] = quote.Replace(name)
 	}
 	return globs
+}
+
+// TextOnly returns the error of a message whose role has only text, if there are other parts.
+func TextOnly(role string, parts []providers.Part) error {
+	for i := range parts {
+		if parts[i].Type != providers.PartText {
+			return fmt.Errorf("content[%d]: a message of the role %s has only text", i, role)
+		}
+	}
+	return nil
 }
 
 // AddPart appends a part to a conversation: to its last message if that has the role, else as a new
@@ -189,9 +183,14 @@ func DataPart(kind providers.PartType, member, address, name string) (providers.
 	if !ok || !isData || !inBase64 {
 		return providers.Part{}, fmt.Errorf("%s: expected data:TYPE;base64,DATA, or for an image an https URL", member)
 	}
+	return Base64Part(kind, member, encoded, mime, name)
+}
+
+// Base64Part returns the part of data in base64. member is its place, for the error.
+func Base64Part(kind providers.PartType, member, encoded, mime, name string) (providers.Part, error) {
 	data, err := base64.StdEncoding.DecodeString(encoded)
-	if err != nil {
-		return providers.Part{}, fmt.Errorf("%s: the data is not base64", member)
+	if err != nil || len(data) == 0 {
+		return providers.Part{}, fmt.Errorf("%s: expected data in base64", member)
 	}
 	return providers.Part{Type: kind, Data: data, MimeType: mime, Name: name}, nil
 }
@@ -207,9 +206,4 @@ func AddMember(s *providers.Settings, name string, value json.RawMessage) {
 		s.Body = json.RawMessage("{}")
 	}
 	s.Body = wire.SetMember(s.Body, name, value)
-}
-
-// NotTaken returns the error of a request with a member that the endpoint takes from no client.
-func NotTaken(member string) error {
-	return fmt.Errorf("%s: this endpoint does not take it: leave it out", member)
 }

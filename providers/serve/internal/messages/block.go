@@ -1,15 +1,16 @@
 package messages
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/member"
 )
 
 // A block is a block of a message's content.
@@ -34,8 +35,11 @@ type block struct {
 
 func readBlock(raw []byte) (*block, error) {
 	var b block
-	if err := json.Unmarshal(raw, &b); err != nil || b.Type == "" {
-		return nil, fmt.Errorf("type: expected a block with a type")
+	if err := member.Decode(raw, &b); err != nil {
+		return nil, err
+	}
+	if b.Type == "" {
+		return nil, fmt.Errorf("type: expected the type of the block")
 	}
 	return &b, nil
 }
@@ -58,19 +62,33 @@ func (b *block) parts(ofAssistant bool) ([]providers.Part, error) {
 		}
 		return []providers.Part{p, {Type: providers.PartText, Text: b.Context}}, nil
 	case b.Type == "search_result":
-		return contentParts(b.Content)
+		parts, err := contentParts(b.Content)
+		return append([]providers.Part{{Type: providers.PartText, Text: b.Title + " (" + rawjson.TextOf(b.Source) + ")"}}, parts...), err
 	case b.Type == "tool_use" && ofAssistant:
-		if b.ID == "" || b.Name == "" {
-			return nil, fmt.Errorf("tool_use: expected an id and a name")
+		switch {
+		case b.ID == "":
+			return nil, fmt.Errorf("id: expected the id of the call")
+		case b.Name == "":
+			return nil, fmt.Errorf("name: expected the name of the tool")
+		case !rawjson.IsNull(b.Input) && !rawjson.IsObject(b.Input):
+			return nil, fmt.Errorf("input: expected an object")
 		}
 		return one(providers.Part{Type: providers.PartCall, Call: &providers.Call{ID: b.ID, Name: b.Name, Arguments: providers.Arguments(string(b.Input))}}, nil)
 	case b.Type == "thinking" && ofAssistant:
 		return one(providers.Part{Type: providers.PartThinking, Text: b.Thinking}, nil)
-	case ofAssistant:
+	case b.Type == "compaction" && ofAssistant: // a summary, in the place of what came before
+		text, _ := wire.Text(b.Content)
+		return one(providers.Part{Type: providers.PartText, Text: text}, nil)
+	case ofAssistant && (slices.Contains(ranElsewhere, b.Type) || strings.HasSuffix(b.Type, "_tool_result")):
 		return nil, nil
+	case ofAssistant:
+		return nil, fmt.Errorf("type: %.40q is not supported: expected text, thinking or tool_use", b.Type)
 	}
-	return nil, fmt.Errorf("type: %.40q is not supported: expected text, image, document, search_result, tool_use or tool_result", b.Type)
+	return nil, fmt.Errorf("type: %.40q is not supported: expected text, image, document, search_result or tool_result", b.Type)
 }
+
+// ranElsewhere are the blocks of the assistant, beside the results, that only Anthropic's API understands.
+var ranElsewhere = []string{redacted, "server_tool_use", mcpUse, "mcp_tool_listing", "container_upload", "fallback"}
 
 // contentParts returns the content of a result: a string, or blocks.
 func contentParts(content json.RawMessage) ([]providers.Part, error) {
@@ -79,6 +97,9 @@ func contentParts(content json.RawMessage) ([]providers.Part, error) {
 	}
 	if rawjson.IsNull(content) {
 		return nil, nil
+	}
+	if content[0] != '[' {
+		return nil, fmt.Errorf("content: expected a string or an array of blocks")
 	}
 	var all []providers.Part
 	at := 0
@@ -89,7 +110,7 @@ func contentParts(content json.RawMessage) ([]providers.Part, error) {
 			parts, err = b.parts(false)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("content.%d.%w", at, err)
+			return nil, member.In(fmt.Sprintf("content[%d]", at), err)
 		}
 		all = append(all, parts...)
 		at++
@@ -106,23 +127,25 @@ func readSource(kind providers.PartType, raw json.RawMessage, title string) (pro
 		URL       string          `json:"url"`
 		Content   json.RawMessage `json:"content"`
 	}
-	if err := json.Unmarshal(raw, &s); err != nil {
+	if rawjson.IsNull(raw) {
 		return providers.Part{}, fmt.Errorf("source: expected an object")
+	}
+	if err := member.Decode(raw, &s); err != nil {
+		return providers.Part{}, member.In("source", err)
 	}
 	switch {
 	case s.Type == "base64":
-		data, err := base64.StdEncoding.DecodeString(s.Data)
-		if err != nil {
-			return providers.Part{}, fmt.Errorf("source.data: expected base64")
-		}
-		return providers.Part{Type: kind, Data: data, MimeType: s.MediaType, Name: title}, nil
+		return endpoint.Base64Part(kind, "source.data", s.Data, s.MediaType, title)
 	case s.Type == "url" && kind == providers.PartImage:
 		return endpoint.DataPart(kind, "source.url", s.URL, title)
 	case s.Type == "text":
 		return providers.Part{Type: kind, Data: []byte(s.Data), MimeType: "text/plain", Name: title}, nil
 	case s.Type == "content":
 		parts, err := contentParts(s.Content)
-		return providers.Part{Type: providers.PartText, Text: (&providers.Message{Parts: parts}).Text()}, err
+		if err != nil {
+			return providers.Part{}, member.In("source", err)
+		}
+		return providers.Part{Type: providers.PartText, Text: (&providers.Message{Parts: parts}).Text()}, nil
 	}
 	return providers.Part{}, fmt.Errorf("source.type: %.40q is not supported: send the data, as base64", s.Type)
 }

@@ -8,7 +8,9 @@ package messages
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -21,12 +23,21 @@ type API struct{}
 func (API) Read(body []byte, _ func(string) json.RawMessage) (*endpoint.Request, error) {
 	r, err := readRequest(body)
 	if err != nil {
-		return nil, err
+		return nil, dotted(err)
 	}
 	return &endpoint.Request{
 		Model: r.Model, System: r.system, Messages: r.messages, Tools: r.set, Choice: r.choice, Select: r.selection,
 		Stream: r.Stream, Override: r.override, Format: toolformat.FormatAnthropic, CallPrefix: "toolu_", Answer: r.begin,
 	}, nil
+}
+
+// dotted returns an error with its path as the API writes it, such as messages.0.content.
+func dotted(err error) error {
+	path, text, ok := strings.Cut(err.Error(), ": ")
+	if e := (*endpoint.Error)(nil); !ok || errors.As(err, &e) {
+		return err
+	}
+	return errors.New(strings.NewReplacer("[", ".", "]", "").Replace(path) + ": " + text)
 }
 
 // Fail implements endpoint.API.

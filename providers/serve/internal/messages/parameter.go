@@ -9,6 +9,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/member"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -87,7 +88,7 @@ func (r *request) override(s *providers.Settings, p providers.Provider) error {
 			endpoint.AddMember(s, name, value)
 		case slices.Contains(harmless, name):
 		case own:
-			return endpoint.NotTaken(name)
+			return member.NotTaken(name)
 		default:
 			return providers.Lacks(p.Name(), name)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/member"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -74,7 +75,7 @@ func readRequest(body []byte) (*request, error) {
 	}
 	for i := range r.Messages {
 		if err := r.add(&r.Messages[i]); err != nil {
-			return nil, fmt.Errorf("messages.%d.%w", i, err) // as the API writes it
+			return nil, member.In(fmt.Sprintf("messages[%d]", i), err)
 		}
 	}
 	if len(r.messages) == 0 {
@@ -178,7 +179,7 @@ func (r *request) add(m *message) error {
 			parts = append(parts, some...)
 		}
 		if err != nil {
-			return fmt.Errorf("content.%d.%w", at, err)
+			return member.In(fmt.Sprintf("content[%d]", at), err)
 		}
 		at++
 	}

@@ -1,7 +1,6 @@
 package messages
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -9,6 +8,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/member"
 )
 
 // mcpServer is an entry of mcp_servers. It stands for the server of the bridge with its name: the URL of a
@@ -60,12 +60,12 @@ func (r *request) readServers() error {
 			continue
 		}
 		var t toolset
-		if err := json.Unmarshal(tool, &t); err != nil {
-			return fmt.Errorf("tools.%d: expected a toolset: %w", at, err)
+		if err := member.Decode(tool, &t); err != nil {
+			return member.In(fmt.Sprintf("tools[%d]", at), err)
 		}
 		one, known := selected[t.Server]
 		if !known {
-			return fmt.Errorf("tools.%d.mcp_server_name: expected a name in mcp_servers, got %.100q", at, t.Server)
+			return fmt.Errorf("tools[%d].mcp_server_name: expected a name in mcp_servers, got %.100q", at, t.Server)
 		}
 		selected[t.Server] = t.narrow(one)
 	}

@@ -3,11 +3,13 @@ package responses
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/member"
 )
 
 // An item is an item of the input. Which members are used depends on its type.
@@ -34,8 +36,8 @@ type item struct {
 // add adds an item to the conversation. Those of the assistant in a row are one message.
 func (r *request) add(raw []byte) error {
 	var i item
-	if err := json.Unmarshal(raw, &i); err != nil {
-		return fmt.Errorf("expected an item: %w", err)
+	if err := member.Decode(raw, &i); err != nil {
+		return err
 	}
 	if i.Type == "" && i.Role != "" {
 		i.Type = "message"
@@ -72,7 +74,18 @@ func (r *request) add(raw []byte) error {
 		}
 		return r.add(kept)
 	}
-	return nil // of the vendor's own tools, which ran elsewhere
+	if slices.Contains(ranElsewhere, i.Type) {
+		return nil
+	}
+	return fmt.Errorf("type: %.40q is not supported: expected message, reasoning, function_call, function_call_output, custom_tool_call or custom_tool_call_output", i.Type)
+}
+
+// ranElsewhere are the items of calls that clients repeat and that do not run here: those of the vendor's own tools, and of
+// MCP servers.
+var ranElsewhere = []string{
+	mcpCall, "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "tool_search_call", "tool_search_output",
+	"computer_call", "computer_call_output", "local_shell_call", "local_shell_call_output", "shell_call", "shell_call_output",
+	"apply_patch_call", "apply_patch_call_output", "program", "program_output",
 }
 
 // addMessage adds a message.
@@ -87,6 +100,9 @@ func (r *request) addMessage(i *item, raw []byte) error {
 			r.messages = append(r.messages, providers.Message{Role: providers.RoleUser, Parts: parts})
 			return nil
 		}
+		if err := endpoint.TextOnly(i.Role, parts); err != nil {
+			return err
+		}
 		if r.system.Len() > 0 {
 			r.system.WriteString("\n\n")
 		}
@@ -94,6 +110,9 @@ func (r *request) addMessage(i *item, raw []byte) error {
 	case "user":
 		r.messages = append(r.messages, providers.Message{Role: providers.RoleUser, Parts: parts})
 	case "assistant":
+		if err := endpoint.TextOnly(i.Role, parts); err != nil {
+			return err
+		}
 		r.addPart(parts...)
 		r.sign(raw, false)
 	default:
@@ -105,7 +124,7 @@ func (r *request) addMessage(i *item, raw []byte) error {
 // addCall adds a call of the model.
 func (r *request) addCall(i *item, raw []byte, arguments json.RawMessage) error {
 	if i.CallID == "" || i.Name == "" {
-		return fmt.Errorf("%s: expected a call_id and a name", i.Type)
+		return fmt.Errorf("expected a call_id and a name")
 	}
 	r.addPart(providers.Part{Type: providers.PartCall, Call: &providers.Call{ID: i.CallID, Name: inNamespace(i.Namespace, i.Name), Arguments: arguments}})
 	r.sign(raw, false)
@@ -142,7 +161,7 @@ func (r *request) sign(raw []byte, encrypted bool) {
 }
 
 // contentOf returns the content of a message or of a call's output: a string, or an array of parts.
-func contentOf(member string, content json.RawMessage) ([]providers.Part, error) {
+func contentOf(name string, content json.RawMessage) ([]providers.Part, error) {
 	if text, isText := wire.Text(content); isText {
 		if text == "" {
 			return nil, nil
@@ -152,12 +171,15 @@ func contentOf(member string, content json.RawMessage) ([]providers.Part, error)
 	if rawjson.IsNull(content) {
 		return nil, nil
 	}
+	if content[0] != '[' {
+		return nil, fmt.Errorf("%s: expected a string or an array of parts", name)
+	}
 	var all []providers.Part
 	at := 0
 	for raw := range wire.Elements(content) {
 		p, err := readPart(raw)
 		if err != nil {
-			return nil, fmt.Errorf("%s[%d]: %w", member, at, err)
+			return nil, member.In(fmt.Sprintf("%s[%d]", name, at), err)
 		}
 		all = append(all, p)
 		at++
@@ -176,12 +198,12 @@ func readPart(raw []byte) (providers.Part, error) {
 		Data     string `json:"file_data"`
 		Name     string `json:"filename"`
 		Audio    struct {
-			Data   []byte `json:"data"`
+			Data   string `json:"data"`
 			Format string `json:"format"`
 		} `json:"input_audio"`
 	}
-	if err := json.Unmarshal(raw, &p); err != nil {
-		return providers.Part{}, fmt.Errorf("expected a part with a type")
+	if err := member.Decode(raw, &p); err != nil {
+		return providers.Part{}, err
 	}
 	switch p.Type {
 	case "input_text", "output_text", "text", "summary_text", "reasoning_text":
@@ -195,7 +217,7 @@ func readPart(raw []byte) (providers.Part, error) {
 	case "input_file":
 		return endpoint.DataPart(providers.PartFile, "file_data", p.Data, p.Name)
 	case "input_audio":
-		return providers.Part{Type: providers.PartFile, Data: p.Audio.Data, MimeType: "audio/" + p.Audio.Format}, nil
+		return endpoint.Base64Part(providers.PartFile, "input_audio.data", p.Audio.Data, "audio/"+p.Audio.Format, "")
 	}
 	return providers.Part{}, fmt.Errorf("type: expected input_text, input_image, input_file, input_audio or output_text, got %.40q", p.Type)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/member"
 )
 
 // A request is the body of a request.
@@ -96,7 +97,7 @@ func (r *request) readInput() error {
 	at := 0
 	for raw := range wire.Elements(r.Input) {
 		if err := r.add(raw); err != nil {
-			return fmt.Errorf("input[%d]: %w", at, err)
+			return member.In(fmt.Sprintf("input[%d]", at), err)
 		}
 		at++
 	}

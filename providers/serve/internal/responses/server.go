@@ -22,6 +22,9 @@ func (r *request) addServer(at int, tool []byte) error {
 	}
 	allowed := wire.Lookup(tool, "allowed_tools")
 	if rawjson.IsObject(allowed) {
+		if string(wire.Lookup(allowed, "read_only")) == "true" {
+			return fmt.Errorf("allowed_tools.read_only: expected the names of the tools, as tool_names")
+		}
 		allowed = wire.Lookup(allowed, "tool_names")
 	}
 	if !rawjson.IsNull(allowed) {

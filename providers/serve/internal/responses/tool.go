@@ -8,6 +8,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/member"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -29,7 +30,7 @@ func (r *request) readTools() error {
 	for tool := range wire.Elements(r.Tools) {
 		more, err := r.readTool(at, tool)
 		if err != nil {
-			return fmt.Errorf("tools[%d].%w", at, err)
+			return member.In(fmt.Sprintf("tools[%d]", at), err)
 		}
 		functions = append(functions, more...)
 		at++
@@ -64,17 +65,23 @@ func (r *request) readTool(at int, tool []byte) ([][]byte, error) {
 
 // readNamespace returns the functions for the tools of a namespace.
 func (r *request) readNamespace(namespace string, tools json.RawMessage) (functions [][]byte, err error) {
+	if len(tools) == 0 || tools[0] != '[' {
+		return nil, fmt.Errorf("tools: expected an array")
+	}
 	at := 0
 	for tool := range wire.Elements(tools) {
-		name := rawjson.TextAt(tool, "name")
 		if kind := rawjson.TextAt(tool, "type"); kind != "function" && kind != "custom" {
 			return nil, fmt.Errorf("tools[%d].type: expected function or custom, got %.40q", at, kind)
+		}
+		name := rawjson.TextAt(tool, "name")
+		if name == "" {
+			return nil, fmt.Errorf("tools[%d].name: expected the name of a tool", at)
 		}
 		full := inNamespace(namespace, name)
 		r.namespaces[full] = [2]string{namespace, name}
 		more, err := r.readTool(at, wire.SetMember(tool, "name", wire.AppendString(nil, full)))
 		if err != nil {
-			return nil, fmt.Errorf("tools[%d].%w", at, err)
+			return nil, member.In(fmt.Sprintf("tools[%d]", at), err)
 		}
 		functions = append(functions, more...)
 		at++
