@@ -113,6 +113,9 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, api endpoint.API)
 	if err != nil {
 		return nil, endpoint.Invalid(err)
 	}
+	if messages, err = arrange(messages); err != nil {
+		return nil, endpoint.Invalid(err)
+	}
 	selection, err := selectionOf(r.Header, t.req)
 	if err != nil {
 		return nil, endpoint.Invalid(err)
@@ -153,6 +156,9 @@ func (s *Server) fallbacks(t *task) (all []providers.Fallback, err error) {
 		all = s.opts.Fallbacks(t.chosen)
 	}
 	for i, id := range t.req.Fallbacks {
+		if id == "" {
+			return nil, fmt.Errorf("models[%d]: expected one of /v1/models", i)
+		}
 		c, settings, err := s.opts.Model(id)
 		if err != nil {
 			return nil, fmt.Errorf("models[%d]: %w", i, err)

@@ -6,7 +6,7 @@
 // each below internal: they read requests into one form and write responses. admission.go bounds how many are
 // in progress, stored.go gives out responses that are kept, embed.go passes on requests for embeddings, models.go lists
 // the models. sampling.go and sampling_message.go have Sampling. rounds.go keeps, for both, the rounds of
-// calls that a client does not see.
+// calls that a client does not see, results.go puts the results of its own calls where providers expect them.
 //
 // chat.go has the Chat, chat_page.go a connection of a page, chat_talk.go a conversation, which
 // outlives connections, chat_message.go what they send each other.

@@ -30,6 +30,9 @@ func TestWrongMembers(t *testing.T) {
 		{"chat/completions", chat, `{"role":"user","content":"a"}],"max_tokens":1e400,"x":[0`, "max_tokens: the number 1e400 is out of range"},
 		{"chat/completions", chat, `{"role":"user","content":"a"}],"messages":[{"role":"user"}`, "messages: the request has it twice"},
 		{"chat/completions", chat, `{"role":"user","content":"a"}],"tools":[{"type":"function","function":{"name":7}}`, "tools[0]: name: expected a non-empty string, got 7"},
+		{"chat/completions", chat, `{"role":"user","content":"a"}],"tools":[{"type":"function","function":{"name":"a"}},{"type":"function","function":{"name":"a"}}`, `tools[1]: the name "a" is that of tools[0], too`},
+		{"chat/completions", chat, `{"role":"user","content":"a"}],"models":["here/m",null`, "models[0]: expected one of /v1/models"},
+		{"chat/completions", chat, `{"role":"tool","tool_call_id":"a","content":"b"}`, `the result of a call "a": expected one for each call`},
 
 		{"messages", messages, `{"role":"user","content":[5]}`, "messages.1.content.0: expected an object, got a number"},
 		{"messages", messages, `{"role":"user","content":[{"type":"text","text":true}]}`, "messages.1.content.0.text: expected a string, got a boolean"},
@@ -41,6 +44,8 @@ func TestWrongMembers(t *testing.T) {
 		{"messages", messages, `{"role":"assistant","content":[{"type":"image","source":{}}]}`, `messages.1.content.0.type: "image" is not supported`},
 		{"messages", messages, `{"role":"assistant","content":[{"type":"tool_result","tool_use_id":"a"}]}`, `messages.1.content.0.type: "tool_result" is not supported`},
 		{"messages", messages, `{"role":"user","content":"a"}],"tools":[{"type":"mcp_toolset","mcp_server_name":5}`, "tools.0.mcp_server_name: expected a string, got a number"},
+
+		{"messages", messages, `{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"b"}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"},{"type":"tool_result","tool_use_id":"a"}]}`, `the result of a call "a": expected one for each call`},
 
 		{"responses", items, `{"type":5}`, "input[1].type: expected a string, got a number"},
 		{"responses", items, `{"role":"user","content":5}`, "input[1].content: expected a string or an array of parts"},
@@ -91,5 +96,16 @@ func TestContentEncoding(t *testing.T) {
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusUnsupportedMediaType {
 		t.Error(resp.Status)
+	}
+}
+
+// Results of calls reach the model right behind their calls, also where a client sends something between them.
+func TestLateResults(t *testing.T) {
+	f := newFront(t, says("ok"))
+	_, body := f.postTo("/v1/responses", "", `{"model":"here/m","input":[{"role":"user","content":"go"},{"type":"function_call","call_id":"1","name":"draw","arguments":"{}"},
+		{"type":"function_call","call_id":"2","name":"draw","arguments":"{}"},{"type":"function_call_output","call_id":"2","output":"two"},{"role":"user","content":"hurry"},{"type":"function_call_output","call_id":"1","output":"one"}]}`)
+	f.has(body, `"text":"ok"`)
+	if got := said(f.requests[0].Messages); got != "go; 1 draw; 2 draw; 1=one; 2=two; hurry" {
+		t.Error(got)
 	}
 }

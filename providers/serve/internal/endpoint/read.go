@@ -96,6 +96,14 @@ func ReadTools(tools json.RawMessage, f toolformat.Format) (*providers.ToolSet, 
 		note.Tool = ""
 		return nil, fmt.Errorf("tools[%d]: %s", first.Index, strings.TrimPrefix(note.String(), "/"))
 	}
+	at := map[string]int{}
+	for i := range reading.Tools {
+		name := reading.Tools[i].Name
+		if first, taken := at[name]; taken {
+			return nil, fmt.Errorf("tools[%d]: the name %.100q is that of tools[%d], too", i, name, first)
+		}
+		at[name] = i
+	}
 	return providers.NewToolSet(reading.Tools), nil
 }
 
