@@ -46,7 +46,7 @@ func validateSelection(task *Task) error {
 	for _, s := range task.Select {
 		for _, glob := range slices.Concat(s.Match, s.Except) {
 			if !isGlob(glob) {
-				return toolformat.Errorf(toolformat.Invalid, "%s: %q: expected a glob of tool names", s.From, glob)
+				return toolformat.Errorf(toolformat.Invalid, "%s: %.200q: expected a glob of tool names", s.From, glob)
 			}
 		}
 	}
@@ -106,7 +106,7 @@ func (r *runner) checkSelection() error {
 			continue
 		}
 		if s.Member == "" {
-			return toolformat.Errorf(toolformat.Invalid, "%s: no tool matches %s", s.From, strings.Join(s.Match, ", "))
+			return toolformat.Errorf(toolformat.Invalid, "%s: no tool matches %.200s", s.From, strings.Join(s.Match, ", "))
 		}
 		return toolformat.Errorf(toolformat.Invalid, "%s: no tools of a server %.100q are available%s", s.From, s.Member, otherMembers(items, s.Member))
 	}

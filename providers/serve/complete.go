@@ -296,6 +296,7 @@ func (s *Server) failureOf(t *task, err error) *endpoint.Error {
 	if !errors.As(err, &api) {
 		return e
 	}
+	e.Code = cmp.Or(api.Code, e.Code)
 	switch api.Status {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
 		e.Status = http.StatusBadRequest

@@ -298,13 +298,13 @@ func TestProviderFails(t *testing.T) {
 	}{
 		{providers.APIError{Status: 401, Message: "no"}, http.StatusBadGateway},
 		{providers.APIError{Status: 429, Message: "slower"}, http.StatusTooManyRequests},
-		{providers.APIError{Status: 400, Message: "too long"}, http.StatusBadRequest},
+		{providers.APIError{Status: 400, Type: "invalid_request_error", Code: "context_length_exceeded", Message: "too long"}, http.StatusBadRequest},
 		{providers.APIError{Status: 404, Message: "no such model"}, http.StatusNotFound},
 		{providers.APIError{Message: "cannot reach it"}, http.StatusBadGateway},
 	} {
 		f := newFront(t)
 		f.err = &c.err
-		if status, body := f.post("ann", ask); status != c.status || !strings.Contains(body, c.err.Message) {
+		if status, body := f.post("ann", ask); status != c.status || !strings.Contains(body, c.err.Message) || !strings.Contains(body, `"code":"`+cmp.Or(c.err.Code, "unavailable")) {
 			t.Errorf("%v: %d %s", c.err, status, body)
 		}
 		if log := f.log.String(); !strings.Contains(log, `msg="a request for a model failed" provider=scripted model=m principal=ann error=`) {
@@ -315,6 +315,29 @@ func TestProviderFails(t *testing.T) {
 	f.err = &providers.APIError{Status: 500, Message: "broken"}
 	if _, body := f.post("", strings.Replace(ask, "{", `{"stream":true,`, 1)); !strings.Contains(body, `data: {"error":{"message":"broken`) || strings.Contains(body, "[DONE]") {
 		t.Errorf("in a stream: %s", body)
+	}
+	for err, want := range map[providers.APIError]string{
+		{Status: 500, Message: "broken"}:                                       "server_error",
+		{Status: 429, Message: "slower"}:                                       "rate_limit_exceeded",
+		{Status: 400, Message: "no"}:                                           "invalid_prompt",
+		{Status: 400, Code: "context_length_exceeded", Message: "is too long"}: "context_length_exceeded",
+	} {
+		f := newFront(t, says("begun", call("1", "double", `{"n":4}`)))
+		f.err = &err
+		_, body := f.postTo("/v1/responses", "", `{"model":"here/m","stream":true,"input":"a"}`)
+		f.has(body, "event: response.failed", `"status":"failed","error":{"code":"`+want+`","message":"`+err.Message)
+	}
+}
+
+// A client gets the arguments of its calls as the model has written them, also if they are no JSON.
+func TestBrokenArguments(t *testing.T) {
+	for path, ask := range map[string]string{
+		"/v1/chat/completions": `{"model":"here/m","messages":[{"role":"user","content":"go"}],` + drawTool + `}`,
+		"/v1/responses":        `{"model":"here/m","input":"go","stream":true,"tools":[{"type":"function","name":"draw","parameters":{"type":"object"}}]}`,
+	} {
+		f := newFront(t, says("", &providers.Call{ID: "1", Name: "draw", Arguments: providers.Arguments(`{"what":`)}))
+		_, body := f.postTo(path, "", ask)
+		f.has(body, `"arguments":"{\"what\":"`)
 	}
 }
 

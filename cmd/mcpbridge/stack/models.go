@@ -276,7 +276,10 @@ func (m *Models) ByID(id string) (providers.Candidate, error) {
 	if err := m.faults[name]; err != nil {
 		return providers.Candidate{}, fmt.Errorf("provider %s is not available: %w", name, err)
 	}
-	return providers.Candidate{}, fmt.Errorf("unknown model %s%s", hint.Quote(id), hint.DidYouMean(id, m.IDs()))
+	if ids := m.IDs(); len(ids) > 0 {
+		return providers.Candidate{}, fmt.Errorf("unknown model %s%s", hint.Quote(id), hint.DidYouMean(id, ids))
+	}
+	return providers.Candidate{}, fmt.Errorf("unknown model %s: expected PROVIDER/MODEL, with a provider of the config", hint.Quote(id))
 }
 
 // Fallbacks returns the models that go on where one fails: those after it in the loop's "models". Faults are

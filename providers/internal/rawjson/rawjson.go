@@ -81,6 +81,14 @@ func TextOf(raw []byte) string {
 	return s
 }
 
+// Written returns the arguments of a call as the model has written them: those that are not JSON are a JSON string.
+func Written(arguments []byte) string {
+	if text, isText := wire.Text(arguments); isText && wire.Valid([]byte(text)) != nil {
+		return text
+	}
+	return string(arguments)
+}
+
 // Override returns an object, or an empty one for anything else, with those members of another
 // object that are not null.
 func Override(object, members []byte) []byte {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
 )
 
@@ -142,7 +143,7 @@ func (a *answer) Finish(run *providers.Run, calls []*providers.Call) map[string]
 	cost.PromptDetails.Cached, cost.CompletionDetails.Reasoning = run.Usage.Cached, run.Usage.Reasoning
 	var function *legacyCall
 	if a.legacy && len(calls) > 0 {
-		function = &legacyCall{calls[0].Name, string(calls[0].Arguments)}
+		function = &legacyCall{calls[0].Name, rawjson.Written(calls[0].Arguments)}
 		calls, finish = nil, "function_call"
 	}
 	if a.stream {
@@ -181,7 +182,7 @@ func (a *answer) Fail(e *endpoint.Error) {
 func wireCalls(calls []*providers.Call, indexed bool) []call {
 	all := make([]call, len(calls))
 	for i, c := range calls {
-		all[i].ID, all[i].Type, all[i].Function.Name, all[i].Function.Arguments = c.ID, "function", c.Name, string(c.Arguments)
+		all[i].ID, all[i].Type, all[i].Function.Name, all[i].Function.Arguments = c.ID, "function", c.Name, rawjson.Written(c.Arguments)
 		if indexed {
 			all[i].Index = &i
 		}

@@ -2,6 +2,7 @@ package responses
 
 import (
 	"encoding/json"
+	"net/http"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -229,8 +230,22 @@ func (a *answer) Fail(e *endpoint.Error) {
 		a.Writer.Fail(e, endpoint.OpenAIError(e))
 		return
 	}
-	a.head.Status, a.head.Error = "failed", &responseError{Code: "server_error", Message: e.Message}
+	a.head.Status, a.head.Error = "failed", &responseError{Code: failureCode(e), Message: e.Message}
 	a.send(&event{Type: "response.failed", Response: &a.head})
+}
+
+// failureCode returns the API's code for the failure of a response that has begun. Clients such as Codex ask again after
+// a server_error.
+func failureCode(e *endpoint.Error) string {
+	switch {
+	case e.Code == "context_length_exceeded", e.Code == "insufficient_quota":
+		return e.Code
+	case e.Status == http.StatusTooManyRequests:
+		return "rate_limit_exceeded"
+	case e.Status < http.StatusInternalServerError:
+		return "invalid_prompt"
+	}
+	return "server_error"
 }
 
 // incompleteReason maps the end of a run to the API's reason why a response is incomplete; "" if it is

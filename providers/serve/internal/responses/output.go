@@ -9,6 +9,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 )
 
 // An outItem is an item of the output. Which fields are used depends on its kind.
@@ -124,7 +125,7 @@ func (i *outItem) json(begins bool) any {
 			Input  string `json:"input"`
 		}{i.id, i.kind, status, i.call.ID, i.name, i.namespace, input}
 	}
-	arguments := string(i.call.Arguments)
+	arguments := rawjson.Written(i.call.Arguments)
 	if begins {
 		arguments = ""
 	}
@@ -200,7 +201,7 @@ func (r *request) callItem(c *providers.Call) *outItem {
 	}
 	input, isText := wire.Text(wire.Lookup(c.Object(), "input"))
 	if !isText { // the model has not kept to the schema
-		input = string(c.Arguments)
+		input = rawjson.Written(c.Arguments)
 	}
 	i.input = input
 	return i

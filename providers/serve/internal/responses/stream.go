@@ -1,5 +1,7 @@
 package responses
 
+import "github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
+
 // An event is an event of a stream. Which fields are sent depends on its type.
 type event struct {
 	Type     string
@@ -104,7 +106,7 @@ func (a *answer) sendPiece(piece string) {
 func (a *answer) sendCall() {
 	whole := a.open.input
 	if a.open.kind != custom {
-		whole = string(a.open.call.Arguments)
+		whole = rawjson.Written(a.open.call.Arguments)
 	}
 	if whole != "" {
 		a.sendPiece(whole)
