@@ -16,6 +16,7 @@ import (
 const (
 	headTime  = 10 * time.Second // that the header of a request may take
 	idleTime  = 2 * time.Minute  // that a connection may have no request
+	restTime  = 2 * time.Second  // that a connection has no request until it gives memory back
 	graceTime = 2 * time.Second  // that requests have to end in when the Server closes
 
 	// recheckTime is for how long a connection need not present credentials that expire once more: their
@@ -58,7 +59,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 // listen returns a listener for web whose connections serve plain POSTs to /mcp themselves.
 func (s *Server) listen(ln net.Listener, web *http.Server) *keepalive.Listener {
 	return keepalive.Listen(ln, keepalive.Options{
-		Server: web, BodyTimeout: s.opts().ReadTimeout, WriteTimeout: writeTime,
+		Server: web, BodyTimeout: s.opts().ReadTimeout, WriteTimeout: writeTime, RestTime: restTime,
 		Prepare: func(r *http.Request) http.Handler {
 			if s.opts().Access.checkOrigin(r, false) != nil || r.Header.Get("Origin") != "" {
 				return web.Handler

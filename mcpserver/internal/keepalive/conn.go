@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -18,13 +19,14 @@ import (
 // What a connection does.
 const (
 	idle     uint64 = iota // it waits for a request
-	body                   // its handler has not read the whole body yet
+	body                   // it has one, of which its handler has not read the whole body yet
 	handling               // its handler has
 	writing                // it writes a part of the answer
 
-	doing   = 3 // the bits of the above in conn.state
-	watched = 4 // watchClient has begun, and endWatch is to end it
-	step    = 8 // is added with each change, so that sweep sees that there was one
+	doing   = 3  // the bits of the above in conn.state
+	watched = 4  // watchClient has begun, and endWatch is to end it
+	resting = 8  // sweep has interrupted the wait for a request, and endRest is to end that
+	step    = 16 // is added with each change, so that sweep sees that there was one
 )
 
 // conn is a connection whose plain requests are served.
@@ -34,14 +36,16 @@ type conn struct {
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
 
-	in   *bufio.Reader
-	head header // of the last request
-	left int64  // how much of the body is unread
+	in    *bufio.Reader // nil while it rests
+	first []byte        // the byte that ended its rest, before in has read it
+	head  header        // of the last request
+	left  int64         // how much of the body is unread
 
-	state atomic.Uint64 // what it does
-	seen  uint64        // the state that sweep saw last
-	since time.Time     // when it saw that state first
-	watch chan struct{} // closed when watchClient has ended
+	state  atomic.Uint64 // what it does
+	seen   uint64        // the state that sweep saw last
+	since  time.Time     // when it saw that state first
+	rested bool          // sweep has interrupted the wait in that state
+	watch  chan struct{} // closed when watchClient has ended
 }
 
 // serve answers requests until there is one for net/http, which it reports, or the connection has to close.
@@ -53,7 +57,8 @@ func (c *conn) serve() (other bool) {
 		}
 	}()
 	for again := !c.l.ending.Load(); again; again = c.answer() {
-		if c.in.Peek(1); c.in.Buffered() == 0 {
+		posted := c.state.Load() >= step
+		if !c.await() {
 			return false
 		}
 		text, _ := c.in.Peek(c.in.Buffered())
@@ -61,7 +66,7 @@ func (c *conn) serve() (other bool) {
 		if size == 0 {
 			size, length = c.parse(text)
 		}
-		if size == 0 && c.head.request != nil { // net/http skips empty lines after a POST
+		if size == 0 && posted { // net/http skips empty lines after a POST
 			start, err := c.in.Peek(4)
 			c.in.Discard(len(start) - len(bytes.TrimLeft(start, "\r\n")))
 			return err == nil
@@ -72,6 +77,56 @@ func (c *conn) serve() (other bool) {
 		c.in.Discard(size)
 	}
 	return false
+}
+
+// await waits for a request, and reports whether there is one.
+func (c *conn) await() bool {
+	if c.in.Peek(1); c.in.Buffered() == 0 && c.state.Load()&resting != 0 {
+		c.rest()
+	}
+	if c.in.Buffered() == 0 {
+		return false
+	}
+	if c.enter(body); c.state.Load()&resting != 0 {
+		c.endRest()
+	}
+	return true
+}
+
+// readers are those of connections that rest.
+var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, headerBytes) }}
+
+// rest waits for a request without the memory that reading one takes.
+func (c *conn) rest() {
+	c.endRest()
+	readers.Put(c.in)
+	c.in, c.head, c.first = nil, header{}, make([]byte, 1)
+	if n, _ := c.TCPConn.Read(c.first); n == 0 {
+		c.first = nil
+	}
+	c.in = readers.Get().(*bufio.Reader)
+	c.in.Reset(c)
+	c.in.Peek(1)
+}
+
+// endRest undoes what sweep has done to interrupt the wait.
+func (c *conn) endRest() {
+	c.l.mu.Lock() // sweep has done it
+	defer c.l.mu.Unlock()
+	c.SetReadDeadline(time.Time{})
+	c.state.And(^uint64(resting))
+	c.seen &^= resting
+}
+
+// Read reads the byte that ended the rest, and what has come with it.
+func (c *conn) Read(p []byte) (n int, err error) {
+	if c.first == nil {
+		return c.TCPConn.Read(p)
+	}
+	n = copy(p, c.first)
+	c.first = nil
+	more, _ := c.TCPConn.Read(p[n:]) // the next Read has the error
+	return n + more, nil
 }
 
 // header is the header of a request. Most that follow it on a connection are the same but for the digits
@@ -150,7 +205,6 @@ const maxSkipped = 256 << 10
 func (c *conn) answer() (again bool) {
 	r, w := c.head.request, newResponse(c)
 	r.ContentLength, r.Body = c.left, bodyReader{c}
-	c.enter(body)
 	c.head.handler.ServeHTTP(w, r)
 	if c.left <= maxSkipped {
 		io.Copy(io.Discard, bodyReader{c})
@@ -183,11 +237,18 @@ func (c *conn) check(now time.Time) time.Duration {
 	since := now.Sub(c.since)
 	switch is := state & doing; {
 	case state != c.seen:
-		c.seen, c.since = state, now
-	case is == idle && since < idleTime:
-		return max(tick, idleTime-since)
-	case is == idle, is == writing && since >= o.WriteTimeout:
+		c.seen, c.since, c.rested = state, now, false
+	case is == idle && since >= idleTime, is == writing && since >= o.WriteTimeout:
 		c.TCPConn.Close()
+	case is == idle && (c.rested || state < step): // before the first request nothing is to be gained
+		return max(tick, idleTime-since)
+	case is == idle && since < o.RestTime:
+		return max(tick, o.RestTime-since)
+	case is == idle:
+		c.rested, c.seen = true, state|resting
+		if c.state.CompareAndSwap(state, c.seen) {
+			c.SetReadDeadline(now)
+		}
 	case state&watched == 0 && (is == handling || is == body && since >= o.BodyTimeout):
 		c.watch = make(chan struct{}) // before endWatch can see that it is needed
 		if c.seen = state | watched; c.state.CompareAndSwap(state, c.seen) {

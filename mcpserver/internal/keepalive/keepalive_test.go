@@ -20,7 +20,7 @@ import (
 // patience bounds what a test waits for; it is reached only when something is wrong.
 const patience = 20 * time.Second
 
-var limits = keepalive.Options{BodyTimeout: patience, WriteTimeout: patience}
+var limits = keepalive.Options{BodyTimeout: patience, WriteTimeout: patience, RestTime: time.Millisecond}
 
 // serve serves a handler, with the package or without it, and returns the address.
 func serve(t testing.TB, handler http.Handler, plain bool) string {
@@ -150,6 +150,52 @@ func TestNewConnection(t *testing.T) {
 	if resp, _ := c.answer(); resp.StatusCode != http.StatusOK {
 		t.Errorf("got %v", resp)
 	}
+}
+
+// A connection that has waited goes on like one that has not, whatever comes next and in whatever pieces.
+func TestRest(t *testing.T) {
+	_, addr := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		fmt.Fprint(w, r.Method, " ", string(b))
+	}), limits)
+	long := strings.Repeat("x", 10_000)
+	for name, test := range map[string]struct{ text, want string }{
+		"a request":        {"POST /mcp HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n2", "POST 2"},
+		"a long one":       {"POST /mcp HTTP/1.1\r\nHost: a\r\nContent-Length: 10000\r\n\r\n" + long, "POST " + long},
+		"after empty line": {"\r\nPOST /mcp HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n3", "POST 3"},
+		"another kind":     {"GET /mcp HTTP/1.1\r\nHost: a\r\n\r\n", "GET "},
+	} {
+		for _, piece := range []int{1, len(test.text)} {
+			t.Run(fmt.Sprint(name, " by ", piece), func(t *testing.T) {
+				t.Parallel()
+				c := dial(t, addr)
+				c.post("1")
+				if _, got := c.answer(); got != "POST 1" {
+					t.Fatalf("got %q", got)
+				}
+				time.AfterFunc(1100*time.Millisecond, func() { // longer than two ticks
+					for rest := test.text; rest != ""; rest = rest[min(piece, len(rest)):] {
+						fmt.Fprint(c.TCPConn, rest[:min(piece, len(rest))])
+					}
+				})
+				if _, got := c.answer(); got != test.want {
+					t.Errorf("got %.50q", got)
+				}
+				c.post("4")
+				if _, got := c.answer(); got != "POST 4" {
+					t.Errorf("got %q", got)
+				}
+			})
+		}
+	}
+	t.Run("the end", func(t *testing.T) {
+		t.Parallel()
+		c := dial(t, addr)
+		c.post("1")
+		c.answer()
+		time.AfterFunc(1100*time.Millisecond, func() { c.CloseWrite() })
+		c.ends()
+	})
 }
 
 // Each limit of time ends what takes longer.

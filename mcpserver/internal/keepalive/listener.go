@@ -24,6 +24,7 @@ type Options struct {
 
 	BodyTimeout  time.Duration // how long the body of a request may take until the handler has read it
 	WriteTimeout time.Duration // how long a client may take for what the handler writes at once
+	RestTime     time.Duration // how long a connection waits for another request until it gives memory back
 }
 
 // A Listener is the listener of an http.Server. It serves the plain requests of its connections itself.
@@ -75,8 +76,8 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// headerBytes bounds the header of a plain request, in bytes: each idle connection keeps as much. There is
-// room for a token of 2 KiB.
+// headerBytes bounds the header of a plain request, in bytes: each connection keeps as much until it rests.
+// There is room for a token of 2 KiB.
 const headerBytes = 3 << 10
 
 // serve answers the plain requests of a connection, and passes it to net/http at another one.
