@@ -92,17 +92,18 @@ func (c *toolCall) call(ctx context.Context, p *program, name string, arguments 
 	return nil
 }
 
-// misspelled returns an error for a name that an only server does not list, but almost. The server
-// would be asked to call any other one.
+// misspelled returns an error for a name that an only server does not list, but almost, or that has the
+// prefix which its tools have beside those of another server. The server would be asked to call any other one.
 func (p *program) misspelled(name string, list *bridge.List) error {
-	if _, ok := list.Find(name); ok || len(p.Servers()) != 1 {
+	servers := p.Servers()
+	if _, ok := list.Find(name); ok || len(servers) != 1 {
 		return nil
 	}
 	var names []string
 	for _, it := range list.Items {
 		names = append(names, it.Key)
 	}
-	if near := toolformat.Closest(name, names); near != "" {
+	if near := toolformat.Closest(strings.TrimPrefix(name, toolformat.Prefix(servers[0].Name)), names); near != "" {
 		return toolformat.Errorf(toolformat.NotFound, "unknown tool: %s (did you mean %s?)", name, near)
 	}
 	return nil
