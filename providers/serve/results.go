@@ -9,15 +9,15 @@ import (
 // arrange returns messages with the results of calls right behind their calls, where providers expect them. A result
 // without a call is an error, as is a second one.
 func arrange(messages []providers.Message) ([]providers.Message, error) {
-	var calls []providers.Message // all but those with results
-	var results [][]providers.Part
-	open := map[string][]int{} // the messages with calls that have no result yet, by the ids of the calls
+	var others []providers.Message // all but those with results
+	var results [][]providers.Part // of the calls of each of others
+	open := map[string][]int{}     // the indexes in others of calls without a result, by the id of the call
 	for _, m := range messages {
 		if m.Role != providers.RoleTool {
 			for _, c := range m.Calls() {
-				open[c.ID] = append(open[c.ID], len(calls))
+				open[c.ID] = append(open[c.ID], len(others))
 			}
-			calls, results = append(calls, m), append(results, nil)
+			others, results = append(others, m), append(results, nil)
 			continue
 		}
 		for _, p := range m.Parts {
@@ -31,7 +31,7 @@ func arrange(messages []providers.Message) ([]providers.Message, error) {
 		}
 	}
 	arranged := make([]providers.Message, 0, len(messages))
-	for i, m := range calls {
+	for i, m := range others {
 		arranged = append(arranged, m)
 		if results[i] != nil {
 			arranged = append(arranged, providers.Message{Role: providers.RoleTool, Parts: results[i]})

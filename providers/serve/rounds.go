@@ -209,20 +209,24 @@ func (v *clientView) handOut(run *providers.Run, set *providers.ToolSet, f toolf
 // breakOff keeps a run that has failed after calls have run, for the same request: many clients send it again by
 // themselves, and calls must not run twice.
 func (v *clientView) breakOff(run *providers.Run) {
+	if run.Calls == 0 {
+		return
+	}
 	messages := run.Messages
 	for n := len(messages) - 1; n >= 0 && messages[n].Role == providers.RoleAssistant; n-- { // what the model had not finished
 		messages = messages[:n]
 	}
-	if run.Calls > 0 {
-		v.rounds.keep(&entry{key: v.key, principal: v.principal, messages: messages, broken: true}, keepBroken)
-	}
+	v.rounds.keep(&entry{key: v.key, principal: v.principal, messages: messages, broken: true}, keepBroken)
 }
 
 // mend forgets that a run has failed, now that the same request was answered.
 func (v *clientView) mend() {
+	if !v.broken {
+		return
+	}
 	v.rounds.mu.Lock()
 	defer v.rounds.mu.Unlock()
-	if e := v.rounds.entries[v.key]; v.broken && e != nil && e.broken {
+	if e := v.rounds.entries[v.key]; e != nil && e.broken {
 		v.rounds.remove(e, slices.Index(v.rounds.own[e.principal].order, e))
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What is wrong in a request, or has no place in what the model is asked, is refused by its path; nothing of it is left
-// out.
+// A request with a member that is wrong, or that the model cannot be asked with, is refused with the path of the
+// member.
 func TestWrongMembers(t *testing.T) {
 	const (
 		chat     = `{"model":"here/m","messages":[{"role":"user","content":"hi"},@]}`

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
 // Decode decodes valid JSON into v. The error begins with the path of the member that is wrong, and is without the names
@@ -94,6 +96,22 @@ func placeAt(data []byte, offset int64) string {
 		}
 	}
 	return strings.TrimPrefix(path, ".")
+}
+
+// Elements calls f with each element of an array, which is the member of a name. The error begins with the path of the
+// element, or says what was expected in place of a value that is no array.
+func Elements(name, expected string, array []byte, f func(at int, element []byte) error) error {
+	if len(array) == 0 || array[0] != '[' {
+		return fmt.Errorf("%s: expected %s", name, expected)
+	}
+	at := 0
+	for element := range wire.Elements(array) {
+		if err := f(at, element); err != nil {
+			return In(fmt.Sprintf("%s[%d]", name, at), err)
+		}
+		at++
+	}
+	return nil
 }
 
 // In returns the error about a member of what is at a path, or about all of it.

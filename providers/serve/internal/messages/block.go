@@ -90,6 +90,9 @@ func (b *block) parts(ofAssistant bool) ([]providers.Part, error) {
 // ranElsewhere are the blocks of the assistant, beside the results, that only Anthropic's API understands.
 var ranElsewhere = []string{redacted, "server_tool_use", mcpUse, "mcp_tool_listing", "container_upload", "fallback"}
 
+// blocks is what the content of a message or a result is expected to be.
+const blocks = "a string or an array of blocks"
+
 // contentParts returns the content of a result: a string, or blocks.
 func contentParts(content json.RawMessage) ([]providers.Part, error) {
 	if text, isText := wire.Text(content); isText {
@@ -98,24 +101,17 @@ func contentParts(content json.RawMessage) ([]providers.Part, error) {
 	if rawjson.IsNull(content) {
 		return nil, nil
 	}
-	if content[0] != '[' {
-		return nil, fmt.Errorf("content: expected a string or an array of blocks")
-	}
 	var all []providers.Part
-	at := 0
-	for raw := range wire.Elements(content) {
+	err := member.Elements("content", blocks, content, func(_ int, raw []byte) error {
 		b, err := readBlock(raw)
-		var parts []providers.Part
-		if err == nil {
-			parts, err = b.parts(false)
-		}
 		if err != nil {
-			return nil, member.In(fmt.Sprintf("content[%d]", at), err)
+			return err
 		}
+		parts, err := b.parts(false)
 		all = append(all, parts...)
-		at++
-	}
-	return all, nil
+		return err
+	})
+	return all, err
 }
 
 // readSource returns the part of an image or a document.

@@ -164,24 +164,21 @@ func (r *request) add(m *message) error {
 		}
 		return nil
 	}
-	if len(m.Content) == 0 || m.Content[0] != '[' {
-		return fmt.Errorf("content: expected a string or an array of blocks")
-	}
 	var parts []providers.Part
-	at := 0
-	for raw := range wire.Elements(m.Content) {
+	err := member.Elements("content", blocks, m.Content, func(_ int, raw []byte) error {
 		b, err := readBlock(raw)
-		if err == nil && b.Type == "tool_result" && m.Role == "user" {
-			err = r.addResult(b)
-		} else if err == nil {
-			var some []providers.Part
-			some, err = b.parts(m.Role == "assistant")
-			parts = append(parts, some...)
+		switch {
+		case err != nil:
+			return err
+		case b.Type == "tool_result" && m.Role == "user":
+			return r.addResult(b)
 		}
-		if err != nil {
-			return member.In(fmt.Sprintf("content[%d]", at), err)
-		}
-		at++
+		some, err := b.parts(m.Role == "assistant")
+		parts = append(parts, some...)
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	r.addParts(m.Role, parts)
 	if m.Role == "assistant" && len(parts) > 0 {

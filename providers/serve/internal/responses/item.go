@@ -171,20 +171,13 @@ func contentOf(name string, content json.RawMessage) ([]providers.Part, error) {
 	if rawjson.IsNull(content) {
 		return nil, nil
 	}
-	if content[0] != '[' {
-		return nil, fmt.Errorf("%s: expected a string or an array of parts", name)
-	}
 	var all []providers.Part
-	at := 0
-	for raw := range wire.Elements(content) {
+	err := member.Elements(name, "a string or an array of parts", content, func(_ int, raw []byte) error {
 		p, err := readPart(raw)
-		if err != nil {
-			return nil, member.In(fmt.Sprintf("%s[%d]", name, at), err)
-		}
 		all = append(all, p)
-		at++
-	}
-	return all, nil
+		return err
+	})
+	return all, err
 }
 
 // readPart reads a part of a content.

@@ -91,15 +91,9 @@ func (r *request) readInput() error {
 		r.messages = []providers.Message{providers.UserText(text)}
 		return nil
 	}
-	if len(r.Input) == 0 || r.Input[0] != '[' {
-		return fmt.Errorf("input: expected a string or an array of items")
-	}
-	at := 0
-	for raw := range wire.Elements(r.Input) {
-		if err := r.add(raw); err != nil {
-			return member.In(fmt.Sprintf("input[%d]", at), err)
-		}
-		at++
+	err := member.Elements("input", "a string or an array of items", r.Input, func(_ int, raw []byte) error { return r.add(raw) })
+	if err != nil {
+		return err
 	}
 	if len(r.messages) == 0 && r.Previous == "" {
 		if r.system.Len() == 0 {

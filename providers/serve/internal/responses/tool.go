@@ -21,21 +21,16 @@ func (r *request) readTools() error {
 	if rawjson.IsNull(r.Tools) {
 		return nil
 	}
-	if r.Tools[0] != '[' {
-		return fmt.Errorf("tools: expected an array")
-	}
 	r.texts, r.namespaces = map[string]bool{}, map[string][2]string{}
 	var functions [][]byte
-	at := 0
-	for tool := range wire.Elements(r.Tools) {
+	err := member.Elements("tools", "an array", r.Tools, func(at int, tool []byte) error {
 		more, err := r.readTool(at, tool)
-		if err != nil {
-			return member.In(fmt.Sprintf("tools[%d]", at), err)
-		}
 		functions = append(functions, more...)
-		at++
+		return err
+	})
+	if err != nil {
+		return err
 	}
-	var err error
 	r.set, err = endpoint.ReadTools(rawjson.Array(functions), toolformat.FormatOpenAIResponses)
 	return err
 }
@@ -65,28 +60,21 @@ func (r *request) readTool(at int, tool []byte) ([][]byte, error) {
 
 // readNamespace returns the functions for the tools of a namespace.
 func (r *request) readNamespace(namespace string, tools json.RawMessage) (functions [][]byte, err error) {
-	if len(tools) == 0 || tools[0] != '[' {
-		return nil, fmt.Errorf("tools: expected an array")
-	}
-	at := 0
-	for tool := range wire.Elements(tools) {
+	err = member.Elements("tools", "an array", tools, func(at int, tool []byte) error {
 		if kind := rawjson.TextAt(tool, "type"); kind != "function" && kind != "custom" {
-			return nil, fmt.Errorf("tools[%d].type: expected function or custom, got %.40q", at, kind)
+			return fmt.Errorf("type: expected function or custom, got %.40q", kind)
 		}
 		name := rawjson.TextAt(tool, "name")
 		if name == "" {
-			return nil, fmt.Errorf("tools[%d].name: expected the name of a tool", at)
+			return fmt.Errorf("name: expected the name of a tool")
 		}
 		full := inNamespace(namespace, name)
 		r.namespaces[full] = [2]string{namespace, name}
 		more, err := r.readTool(at, wire.SetMember(tool, "name", wire.AppendString(nil, full)))
-		if err != nil {
-			return nil, member.In(fmt.Sprintf("tools[%d]", at), err)
-		}
 		functions = append(functions, more...)
-		at++
-	}
-	return functions, nil
+		return err
+	})
+	return functions, err
 }
 
 // inNamespace returns the name of the function for a tool of a namespace, which may be "".
