@@ -30,10 +30,17 @@ func (s *Server) Serve(t testing.TB, network *Network) (url string) {
 		web.Listener.Close()
 		web.Listener = network
 	}
+	web.Config.ConnState = func(c net.Conn, state http.ConnState) {
+		s.Update(func() {
+			switch state {
+			case http.StateNew:
+				s.sockets[c] = struct{}{}
+			case http.StateClosed, http.StateHijacked:
+				delete(s.sockets, c)
+			}
+		})
+	}
 	web.Start()
-	s.Update(func() {
-		s.webs = append(s.webs, func() { go web.CloseClientConnections() }) // it waits for handlers, which may call Kill
-	})
 	t.Cleanup(func() {
 		s.Kill()
 		web.CloseClientConnections()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net"
 	"sync"
 	"testing"
 
@@ -34,7 +35,7 @@ type Server struct {
 	calls    map[string]context.CancelFunc // requests under way, by connection and raw id
 	sessions map[string]chan string        // what waits for the streams of streamable HTTP
 	conns    map[*conn]struct{}
-	webs     []func() // end the connections of HTTP
+	sockets  map[net.Conn]struct{} // of HTTP
 	work     sync.WaitGroup
 }
 
@@ -42,7 +43,7 @@ type Server struct {
 func NewServer(era string) *Server {
 	return &Server{
 		era: era, asked: map[string]chan string{}, calls: map[string]context.CancelFunc{},
-		sessions: map[string]chan string{}, conns: map[*conn]struct{}{},
+		sessions: map[string]chan string{}, conns: map[*conn]struct{}{}, sockets: map[net.Conn]struct{}{},
 	}
 }
 
@@ -107,7 +108,9 @@ func (s *Server) Kill() {
 		for c := range s.conns {
 			ends = append(ends, c.end)
 		}
-		ends = append(ends, s.webs...)
+		for c := range s.sockets { // before anyone learns that the sessions are gone, as with a process that ends
+			c.Close()
+		}
 		clear(s.conns)
 		clear(s.sessions)
 	})
