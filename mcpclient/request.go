@@ -14,7 +14,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// maxAttempts bounds how often a request is sent that the server may have received.
+// maxAttempts bounds how often a request is sent that the server may have run, and how often one whose session it
+// does not know.
 const maxAttempts = 3
 
 // call carries out a request of a caller. If the connection is lost it repeats the request on
@@ -24,7 +25,7 @@ func (l *link) call(ctx context.Context, req *bridge.Request, owner *session) (r
 	var end time.Time // of repeating; set by the first loss
 	var queued time.Duration
 	defer func() { reply.Queued += queued }()
-	for attempt := 1; ; attempt++ {
+	for mayHaveRun, forgotten := 0, 0; ; {
 		c, waited, err := l.awaitBriefly(ctx)
 		queued += waited
 		if err != nil {
@@ -48,6 +49,13 @@ func (l *link) call(ctx context.Context, req *bridge.Request, owner *session) (r
 		}
 		switch {
 		case lost == nil:
+		case lost.received:
+			forgotten++
+		case !lost.surelyNotRun:
+			mayHaveRun++
+		}
+		switch {
+		case lost == nil:
 			if req.Method == wire.MethodToolsCall && c.called.Load() != allLists {
 				c.called.Store(allLists)
 			}
@@ -56,8 +64,8 @@ func (l *link) call(ctx context.Context, req *bridge.Request, owner *session) (r
 			}
 			l.rememberTask(req, &reply, owner)
 			return reply
-		case lost.surelyNotRun && (attempt < maxAttempts || !lost.received) && l.outlast(ctx, c, &end),
-			attempt < maxAttempts && !lost.surelyNotRun && l.repeatable(req):
+		case lost.surelyNotRun && forgotten < maxAttempts && l.outlast(ctx, c, &end),
+			!lost.surelyNotRun && mayHaveRun < maxAttempts && l.repeatable(req):
 			l.cfg.throttle.Log(slog.LevelInfo, "repeating a request on a new connection", "method", req.Method, "target", req.Target, "reason", lost.cause)
 		case lost.surelyNotRun:
 			return bridge.Failed(l.cfg.errorf(toolformat.Unavailable, "the connection was lost before %s could be sent", subject(req)).Because(lost.cause))
