@@ -47,6 +47,9 @@ func (a *tokens) Refused(_ context.Context, sent string, status int, header http
 	if status != http.StatusUnauthorized || header.Get("WWW-Authenticate") == "" {
 		return false, nil
 	}
+	if sent != a.token(a.given) { // others have come meanwhile
+		return !last, nil
+	}
 	if a.given == a.most || last {
 		return false, errors.New("it wants a login: run mcpbridge login up")
 	}

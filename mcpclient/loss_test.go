@@ -1,8 +1,15 @@
 package mcpclient_test
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -147,5 +154,41 @@ func TestStarting(t *testing.T) {
 	}
 	if n := most.Load(); n > 2 {
 		t.Errorf("%d started at once", n)
+	}
+}
+
+// A handshake for which the server closes an idle connection is repeated on another one.
+func TestHandshakeOnClosedConnection(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	s := peer.NewServer("modern") // which is asked twice
+	s.Take = done
+	to, _ := url.Parse(s.Serve(t, nil))
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	proxy.FlushInterval = -1
+	type served struct{}
+	var closed atomic.Bool
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		before := r.Context().Value(served{}).(*atomic.Int32).Add(1) - 1
+		if bytes.Contains(body, []byte(`"server/discover"`)) && before > 0 {
+			closed.Store(true)
+			conn, _, _ := w.(http.Hijacker).Hijack()
+			conn.Close()
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		proxy.ServeHTTP(w, r)
+	}))
+	server.Config.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
+		return context.WithValue(ctx, served{}, new(atomic.Int32))
+	}
+	server.Start()
+	defer server.Close()
+	for !closed.Load() { // until a handshake meets a connection that has been used
+		c := open(t, mcpclient.Config{URL: server.URL + "/mcp"})
+		if r := c.call("ok"); r.Err != nil {
+			t.Error(r.Err)
+		}
+		c.client.Close()
 	}
 }

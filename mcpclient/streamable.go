@@ -28,15 +28,20 @@ type streamable struct {
 	client *http.Client            // for the handshake, which follows redirects
 	url    atomic.Pointer[url.URL] // where the handshake was answered
 	to     receiver
-	header atomic.Pointer[http.Header] // of every request: the config's, then session and revision
-	mu     sync.Mutex                  // held while header and route are changed
-	route  atomic.Pointer[h1.Route]    // of all requests after the handshake; nil means that http.Transport sends them
-	up     atomic.Bool                 // the handshake is done
-	modern atomic.Bool                 // it was one of the modern era, which has no sessions
-	pings  atomic.Int64                // the id of the latest ping: below those of calls
-	life   context.Context             // of the GET stream
+	way    atomic.Pointer[way]
+	mu     sync.Mutex      // held while way is changed
+	up     atomic.Bool     // the handshake is done
+	modern atomic.Bool     // it was one of the modern era, which has no sessions
+	pings  atomic.Int64    // the id of the latest ping: below those of calls
+	life   context.Context // of the GET stream
 	end    context.CancelFunc
 	work   sync.WaitGroup
+}
+
+// A way is how requests are sent. It is not changed, but replaced.
+type way struct {
+	header http.Header // of every request: the config's, then session, revision and credentials
+	route  *h1.Route   // of all requests after the handshake; nil means that http.Transport sends them
 }
 
 func dialHTTP(_ context.Context, cfg *Config, r receiver) (carrier, error) {
@@ -49,78 +54,87 @@ func dialHTTP(_ context.Context, cfg *Config, r receiver) (carrier, error) {
 	h := cfg.header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Accept", "application/json, text/event-stream")
-	s.header.Store(&h)
+	s.way.Store(&way{header: h})
 	s.life, s.end = context.WithCancel(context.Background())
 	return s, nil
 }
 
-// setHeader sets a header of all further requests; "" removes it.
-func (s *streamable) setHeader(key, value string) {
+// setHeader sets a header of all further requests, and returns how they are sent; "" removes it.
+func (s *streamable) setHeader(key, value string) *way {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h := s.header.Load().Clone()
+	h := s.header().Clone()
 	if h.Set(key, value); value == "" {
 		h.Del(key)
 	}
-	s.header.Store(&h)
-	if s.route.Load() != nil {
-		s.setRoute()
-	}
+	return s.setWay(h)
 }
 
-// setRoute makes the way of the requests after the handshake, unless they go by http.Transport. s.mu
-// is held.
-func (s *streamable) setRoute() {
+// setWay sets the headers of all further requests, which http.Transport sends before the end of the handshake
+// and where h1 cannot. s.mu is held.
+func (s *streamable) setWay(header http.Header) *way {
+	w := &way{header: header}
+	defer s.way.Store(w)
 	u := s.url.Load()
-	if !h1.Supported || u.Scheme != "http" || strings.ContainsFunc(u.Host, func(r rune) bool { return r > '~' }) {
-		return
+	if !s.up.Load() || !h1.Supported || u.Scheme != "http" || strings.ContainsFunc(u.Host, func(r rune) bool { return r > '~' }) {
+		return w
 	}
 	if proxy, err := s.cfg.http.Proxy(&http.Request{URL: u}); proxy == nil && err == nil {
-		s.route.Store(s.cfg.plain.Route(u, *s.header.Load()))
+		w.route = s.cfg.plain.Route(u, header)
 	}
+	return w
 }
+
+// header returns the headers of every request, which must not be changed.
+func (s *streamable) header() http.Header { return s.way.Load().header }
 
 // lends reports whether a request may lie in the memory of its caller: send does not return before it
 // has been read.
 func (s *streamable) lends() bool {
-	return s.route.Load() != nil && (s.cfg.Auth == nil || s.header.Load().Get("Authorization") == "")
+	w := s.way.Load()
+	return w.route != nil && (s.cfg.Auth == nil || w.header.Get("Authorization") == "")
 }
 
 // sessionID returns the id of the server's session, "" if it has none.
-func (s *streamable) sessionID() string { return s.header.Load().Get(mcp.HeaderSessionID) }
+func (s *streamable) sessionID() string { return s.header().Get(mcp.HeaderSessionID) }
 
 // request sends a request to the server. msg is its body, which request then owns, nil for none;
 // header its headers, nil for those of every request; parts are for a connection that lends. Only the
 // handshake follows redirects.
 func (s *streamable) request(ctx context.Context, method string, header http.Header, msg *wire.Buffer, parts ...[]byte) (*http.Response, error) {
 	if s.cfg.Auth == nil {
-		return s.exchange(ctx, method, header, msg, parts...)
+		return s.exchange(ctx, s.way.Load(), method, header, msg, parts...)
 	}
 	return s.cfg.authorized(ctx, msg, parts == nil, func(value string, msg *wire.Buffer) (*http.Response, error) {
-		if s.header.Load().Get("Authorization") != value {
-			s.setHeader("Authorization", value)
+		w := s.way.Load()
+		if w.header.Get("Authorization") != value {
+			w = s.setHeader("Authorization", value)
 		}
 		own := header
 		if own != nil {
 			own = own.Clone()
 			setAuthorization(own, value)
 		}
-		return s.exchange(ctx, method, own, msg, parts...)
+		return s.exchange(ctx, w, method, own, msg, parts...)
 	})
 }
 
 // exchange is request with the headers as they are.
-func (s *streamable) exchange(ctx context.Context, method string, header http.Header, msg *wire.Buffer, parts ...[]byte) (*http.Response, error) {
-	if route := s.route.Load(); route != nil {
-		return route.Send(ctx, method, header, msg, parts...)
+func (s *streamable) exchange(ctx context.Context, w *way, method string, header http.Header, msg *wire.Buffer, parts ...[]byte) (*http.Response, error) {
+	if w.route != nil {
+		return w.route.Send(ctx, method, header, msg, parts...)
 	}
 	if header == nil {
-		header = *s.header.Load()
+		header = w.header
 	}
 	req := newRequest(ctx, method, s.url.Load(), header, msg)
 	if s.up.Load() {
 		return s.cfg.roundTrip(req)
 	}
+	// A handshake may be repeated if the server closes the idle connection on which it was sent: it has the mark
+	// by which http.Transport knows such requests, which is not sent if it is empty.
+	req.Header = header.Clone()
+	req.Header["Idempotency-Key"] = nil
 	resp, err := s.client.Do(req)
 	if err == nil {
 		s.url.Store(s.cfg.redirected(resp, req.URL))
@@ -131,7 +145,7 @@ func (s *streamable) exchange(ctx context.Context, method string, header http.He
 // modernHeader returns the headers of a request of the modern era, which repeat parts of its body
 // (SEP-2243).
 func (s *streamable) modernHeader(k *call) http.Header {
-	h := s.header.Load().Clone()
+	h := s.header().Clone()
 	h.Set(mcp.HeaderProtocolVersion, wire.ModernRevision)
 	h.Set(mcp.HeaderMethod, k.method)
 	if k.target != "" {
@@ -285,7 +299,7 @@ func (s *streamable) established(revision string) {
 	s.modern.Store(modern)
 	s.up.Store(true)
 	s.mu.Lock()
-	s.setRoute()
+	s.setWay(s.header())
 	s.mu.Unlock()
 	if !modern {
 		s.work.Go(s.listen)
@@ -297,7 +311,7 @@ func (s *streamable) close() {
 	s.end()
 	if s.sessionID() != "" {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-		if resp, err := s.request(ctx, http.MethodDelete, *s.header.Load(), nil); err == nil {
+		if resp, err := s.request(ctx, http.MethodDelete, s.header(), nil); err == nil {
 			resp.Body.Close()
 		}
 		cancel()
@@ -365,7 +379,7 @@ func (s *streamable) events(r io.Reader, k *call, last *string, retry *time.Dura
 // get opens a stream for messages that belong to no request, or the rest of a stream that ended
 // after the event last.
 func (s *streamable) get(ctx context.Context, last string) (*http.Response, error) {
-	header := s.header.Load().Clone()
+	header := s.header().Clone()
 	header.Del("Content-Type")
 	header.Set("Accept", "text/event-stream")
 	if last != "" {
