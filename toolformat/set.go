@@ -48,14 +48,19 @@ func (s *Set) JSON() json.RawMessage {
 	if err != nil || len(s.Tools) == 0 {
 		return json.RawMessage("[]")
 	}
-	b := []byte(cmp.Or(f.prefix, "["))
+	prefix, suffix := cmp.Or(f.prefix, "["), cmp.Or(f.suffix, "]")
+	size := len(prefix) + len(suffix) + len(s.Tools)
+	for i := range s.Tools {
+		size += len(s.Tools[i].JSON)
+	}
+	b := append(make([]byte, 0, size), prefix...)
 	for i := range s.Tools {
 		if i > 0 {
 			b = append(b, ',')
 		}
 		b = append(b, s.Tools[i].JSON...)
 	}
-	return append(b, cmp.Or(f.suffix, "]")...)
+	return append(b, suffix...)
 }
 
 // Find returns the tool that has a name in the format.

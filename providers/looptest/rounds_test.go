@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -111,16 +112,25 @@ type paced struct {
 	rounds int
 	begun  time.Time
 	took   []time.Duration
-	body   []byte // of the latest request
+	keep   bool            // the body is kept, not discarded
+	body   []byte          // of the latest request
+	watch  func(round int) // unless nil, is called for each request
 }
 
 func (p *paced) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !p.begun.IsZero() {
 		p.took = append(p.took, time.Since(p.begun))
 	}
-	var err error
-	if p.body, err = io.ReadAll(r.Body); err != nil {
+	var body bytes.Buffer
+	into := io.Discard
+	if p.keep {
+		into = &body
+	}
+	if _, err := io.Copy(into, r.Body); err != nil {
 		return nil, err
+	}
+	if p.body = body.Bytes(); p.watch != nil {
+		p.watch(len(p.took))
 	}
 	var b strings.Builder
 	b.WriteString(p.begin)
@@ -136,6 +146,27 @@ func (p *paced) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {p.kind}}, Body: io.NopCloser(strings.NewReader(b.String())), Request: r}, nil
 }
 
+// exchange has the exchanges of the run with a client that does nothing else: it sends a body and reads the
+// answers.
+func (l *longRun) exchange(t testing.TB, rounds int) *paced {
+	p := &paced{longRun: l, rounds: rounds}
+	client := &http.Client{Transport: p}
+	for range rounds + 1 {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1:1", strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = io.Copy(io.Discard, resp.Body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
 // serve returns the provider of the run at a server that asks for calls in some rounds.
 func (l *longRun) serve(rounds int) (*paced, providers.Provider) {
 	p := &paced{longRun: l, rounds: rounds}
@@ -143,7 +174,7 @@ func (l *longRun) serve(rounds int) (*paced, providers.Provider) {
 }
 
 // run runs a prompt with a hundred tools, whose results have a text of some bytes.
-func (l *longRun) run(t testing.TB, provider providers.Provider, rounds, size int) {
+func (l *longRun) run(t testing.TB, provider providers.Provider, rounds, size int) *providers.Conversation {
 	conv := providers.NewConversation(providers.Candidate{Model: "m", Provider: provider}).
 		Options(providers.Options{Limits: providers.Limits{Rounds: -1, Calls: -1}})
 	text := strings.Repeat("some \"words\" in a row\n", size/22+1)[:size]
@@ -160,6 +191,7 @@ func (l *longRun) run(t testing.TB, provider providers.Provider, rounds, size in
 	if err != nil || after.Run().Rounds != rounds || after.Run().Calls != 4*rounds || after.Run().Text != "done" {
 		t.Fatalf("%s: %v, %d rounds, %d calls, %q", l.name, err, after.Run().Rounds, after.Run().Calls, after.Run().Text)
 	}
+	return after
 }
 
 // A checked provider compares the body of each request with that of the same request without a Memo.
@@ -191,22 +223,55 @@ func TestMemo(t *testing.T) {
 			c := &checked{t: t}
 			c.sent, c.Provider = longRuns[i].serve(20)
 			c.plain, c.second = longRuns[i].serve(0)
+			c.sent.keep, c.plain.keep = true, true
 			longRuns[i].run(t, c, 20, 100)
 		})
 	}
 }
 
+// A run of 200 rounds with results of 4 KiB needs less than 40 MB beyond its messages, garbage included.
+func TestMemory(t *testing.T) {
+	const most = 40 << 20
+	for i := range longRuns {
+		t.Run(longRuns[i].name, func(t *testing.T) {
+			before, peak := inUse(true), uint64(0)
+			p, provider := longRuns[i].serve(200)
+			p.watch = func(int) { peak = max(peak, inUse(false)) }
+			after := longRuns[i].run(t, provider, 200, 4<<10)
+			history := inUse(true) - before
+			runtime.KeepAlive(after)
+			t.Logf("%.1f MB beyond the history of %.1f MB", (float64(peak)-float64(before+history))/(1<<20), float64(history)/(1<<20))
+			if peak > before+history+most {
+				t.Errorf("%d bytes in use, %d of them for the messages and %d from before", peak, history, before)
+			}
+		})
+	}
+}
+
+// inUse returns how much memory is in use, after a collection if asked.
+func inUse(collect bool) uint64 {
+	if collect {
+		runtime.GC()
+		runtime.GC() // what the first one put into pools' victims
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapInuse + m.StackInuse
+}
+
 // BenchmarkRounds measures a round of four calls with a hundred tools, of 1 KiB each, from an answer of
 // the model to the next request: the first, the 50th and the 200th, each the quickest of ten in a row.
-// The metric x is how much longer the 200th takes than the 50th.
+// The metric own is the 50th without the time of a client that only reads the answer and sends a request;
+// x is how much longer the 200th takes than the 50th.
 func BenchmarkRounds(b *testing.B) {
 	for i := range longRuns {
 		b.Run(longRuns[i].name, func(b *testing.B) {
-			var best [3]time.Duration
+			var best [4]time.Duration
 			for b.Loop() {
 				p, provider := longRuns[i].serve(200)
 				longRuns[i].run(b, provider, 200, 1<<10)
-				for at, part := range [][]time.Duration{p.took[:10], p.took[40:50], p.took[190:200]} {
+				bare := longRuns[i].exchange(b, 50)
+				for at, part := range [][]time.Duration{p.took[:10], p.took[40:50], p.took[190:200], bare.took[40:50]} {
 					least := slices.Min(part)
 					best[at] = min(least, cmp.Or(best[at], least))
 				}
@@ -214,6 +279,7 @@ func BenchmarkRounds(b *testing.B) {
 			for at, unit := range []string{"µs/1st", "µs/50th", "µs/200th"} {
 				b.ReportMetric(float64(best[at].Nanoseconds())/1000, unit)
 			}
+			b.ReportMetric(float64((best[1]-best[3]).Nanoseconds())/1000, "µs/own")
 			b.ReportMetric(float64(best[2])/float64(best[1]), "x")
 			b.ReportMetric(0, "ns/op")
 		})
