@@ -149,6 +149,7 @@ type Caller struct {
 	Info         []byte    // MCP's Implementation that names the client, raw JSON; may be nil
 	Capabilities []byte    // MCP's ClientCapabilities, raw JSON; nil means none
 	Carrier      string    // by which it is connected, for records: stdio, http, sse or websocket; "" if that is not known
+	Revision     string    // of MCP that it speaks, for records; "" if that is not known
 	Modern       bool      // the era since 2026-07-28: input_required is a result to the caller
 
 	// Notify receives what belongs to the session but to no request: list changes. It never blocks

@@ -290,6 +290,7 @@ func (s *session) initialize(ctx context.Context, m *wire.Message) bridge.Reply 
 	}
 	caller.ID, caller.Notify, caller.Ask = s.id, s.back.Notify, s.back.Ask
 	caller.Info, caller.Capabilities = bytes.Clone(info), bytes.Clone(capabilities)
+	caller.Revision = wire.Negotiate(asked)
 	source, failure := s.server.open(ctx, s.views.source, &caller)
 	if failure != nil {
 		return bridge.Failed(failure)
@@ -300,7 +301,7 @@ func (s *session) initialize(ctx context.Context, m *wire.Message) bridge.Reply 
 		return reply
 	}
 	defer reply.Free()
-	o := &opened{revision: wire.Negotiate(asked), source: source}
+	o := &opened{revision: caller.Revision, source: source}
 	s.mu.Lock()
 	if kept = s.ended == nil && s.opened.CompareAndSwap(nil, o); kept {
 		s.held = size

@@ -158,7 +158,7 @@ func (p *viewPool) addView(key viewKey) (*view, *toolformat.Error) {
 // open opens the source for a view, and removes the view when that fails.
 func (p *viewPool) open(v *view) {
 	caller := v.key.sender.caller()
-	caller.ID, caller.Modern, caller.Notify = "view "+newID(), true, v.notify
+	caller.ID, caller.Modern, caller.Revision, caller.Notify = "view "+newID(), true, wire.ModernRevision, v.notify
 	caller.Info, caller.Capabilities = []byte(v.key.client), []byte(v.key.capabilities)
 	caller.Ask = func(context.Context, string, []byte) ([]byte, *toolformat.Error) {
 		return nil, unavailable("a client of revision %s can be asked only during one of its requests", wire.ModernRevision)

@@ -48,7 +48,7 @@ type Caller struct {
 	Client    string // the program's name and version, by its own account; may be ""
 	Version   string
 	Carrier   string    // bridge.Caller.Carrier
-	Modern    bool      // bridge.Caller.Modern
+	Revision  string    // bridge.Caller.Revision
 	Since     time.Time // when its session began
 
 	operator bool // it runs the bridge, and is not counted
@@ -61,7 +61,7 @@ func newCaller(session int64, c *bridge.Caller) *Caller {
 	version, _ := wire.Text(wire.Lookup(c.Info, "version"))
 	return &Caller{
 		Session: session, Principal: c.Principal.Name, Client: cut(name, maxName), Version: cut(version, maxName),
-		Carrier: c.Carrier, Modern: c.Modern, Since: time.Now(), operator: c.Operator,
+		Carrier: c.Carrier, Revision: c.Revision, Since: time.Now(), operator: c.Operator,
 	}
 }
 

@@ -18,7 +18,7 @@ type consoleCaller struct {
 	Client    string    `json:"client,omitempty"`
 	Version   string    `json:"version,omitempty"`
 	Carrier   string    `json:"carrier,omitempty"`
-	Modern    bool      `json:"modern,omitempty"` // of the era since 2026-07-28
+	Revision  string    `json:"revision,omitempty"` // of MCP
 	Since     time.Time `json:"since"`
 	Calls     int       `json:"calls"`
 	Watched   []string  `json:"watched,omitempty"` // resources
@@ -35,7 +35,7 @@ func (c *ownConsole) callers(*http.Request) (any, error) {
 		calls, watched := caller.Used()
 		all = append(all, consoleCaller{
 			Session: caller.Session, Principal: caller.Principal, Profile: c.live.Live.Stack().Profile(of), Client: caller.Client, Version: caller.Version,
-			Carrier: caller.Carrier, Modern: caller.Modern, Since: caller.Since, Calls: calls, Watched: watched, Own: of.ID == self().ID,
+			Carrier: caller.Carrier, Revision: caller.Revision, Since: caller.Since, Calls: calls, Watched: watched, Own: of.ID == self().ID,
 		})
 	}
 	return all, nil

@@ -42,6 +42,7 @@ func TestConsole(t *testing.T) {
 	tab.see(t, `document.querySelector(".calls [role=option] b")?.textContent === "count"`)
 	tab.do(t, `document.querySelector("[role=option]").click()`)
 	tab.see(t, `document.querySelector(".detail")?.textContent.includes("mcpbridge console")`)
+	tab.see(t, `document.querySelector(".both")?.textContent.includes("MCP 2026-07-28 over HTTP")`)
 	tab.see(t, `location.search.includes("call=")`)
 	tab.look(t, "calls")
 

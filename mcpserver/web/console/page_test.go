@@ -1,12 +1,14 @@
 package console_test
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -37,6 +39,19 @@ func TestNoMarkup(t *testing.T) {
 			if path != "files/preact.js" && strings.Contains(string(text), word) {
 				t.Errorf("%s: %s", path, word)
 			}
+		}
+	}
+}
+
+// A color that no rule defines would be none at all, without a word.
+func TestColors(t *testing.T) {
+	style, err := os.ReadFile("files/style.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, use := range regexp.MustCompile(`var\((--[a-z-]+)\)`).FindAllSubmatch(style, -1) {
+		if !bytes.Contains(style, append(use[1], ": "...)) {
+			t.Errorf("style.css uses %s, which it does not define", use[1])
 		}
 	}
 }

@@ -3,6 +3,7 @@
 // console by messages.
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./preact.js";
 import { read, request } from "./api.js";
+import { visible } from "./format.js";
 
 const revision = "2026-01-26";
 const mostRunning = 8, mostLines = 50, mostText = 500, mostAsked = 5000, mostHeight = 800;
@@ -92,10 +93,9 @@ function Question({ text, decide }) {
 
 const themeNow = () => (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 
-// shown is the JSON of a value as a person has to see it: whole, up to a length that is said, and without characters
-// that hide or turn what comes after them.
+// shown is the JSON of a value as a person has to see it: whole, up to a length that is said.
 function shown(value) {
-	const text = JSON.stringify(value).replace(/[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+	const text = visible(JSON.stringify(value));
 	return text.length > mostAsked ? `${text.slice(0, mostAsked)}… (${text.length} characters, of which these are the first ${mostAsked})` : text;
 }
 

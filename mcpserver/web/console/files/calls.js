@@ -2,7 +2,7 @@
 import { html, useEffect, useMemo, useReducer, useRef, useState } from "./preact.js";
 import { follow } from "./api.js";
 import { Content } from "./content.js";
-import { clock, duration, size, Tree } from "./format.js";
+import { clock, duration, size, spoken, Tree } from "./format.js";
 import { useRead } from "./hooks.js";
 import { List } from "./list.js";
 import { Panel } from "./panel.js";
@@ -122,9 +122,9 @@ function Way({ call, server, caller, own }) {
 	const part = (ms) => `${(100 * ms) / total}%`;
 	return html`<div class="both">
 			<div><small>${call.model ? "Model" : "Client"}</small><b>${call.model || [call.client, call.version].filter(Boolean).join(" ") || "unnamed"}</b><span>${call.method} <code>${call.target ?? ""}</code></span>
-				${caller && !call.model && html`<span>${caller.modern ? "MCP since 2026-07-28" : "MCP until 2025-11-25"}${caller.carrier ? ` over ${caller.carrier}` : ""}</span>`}</div>
+				${caller && !call.model && html`<span>${spoken(caller)}</span>`}</div>
 			<span class="arrow" aria-hidden="true">→</span>
-			<div><small>Server</small><b>${call.server ?? "none"}</b><span>${call.method} <code>${own || call.target || ""}</code></span>
+			<div><small>Server</small><b>${call.server ?? (["ok", "tool_error"].includes(call.outcome) && call.method === "tools/call" ? "a client that lends it" : "none")}</b><span>${call.method} <code>${own || call.target || ""}</code></span>
 				${server?.revision && html`<span>MCP ${server.revision}</span>`}</div>
 		</div>
 		<div class="timeline" role="img" aria-label=${`${duration(call.ms)}, of which ${duration(queued)} waiting for its turn and ${duration(waited)} for an answer of the client${first ? `; first progress after ${duration(first)}` : ""}`}>

@@ -1,7 +1,7 @@
 // Chat: a model of the config uses the tools, and a person sees and allows what it does.
 import { html, useEffect, useLayoutEffect, useReducer, useRef, useState } from "./preact.js";
 import { Content } from "./content.js";
-import { ago, duration, Tree } from "./format.js";
+import { ago, duration, Tree, visible } from "./format.js";
 import { useRead } from "./hooks.js";
 import { Markdown } from "./markdown.js";
 import { Talk } from "./talk.js";
@@ -114,7 +114,7 @@ function Call({ call, talk }) {
 }
 
 function brief(call) {
-	const text = call.arguments === undefined ? call.typed ?? "" : JSON.stringify(call.arguments);
+	const text = visible(call.arguments === undefined ? call.typed ?? "" : JSON.stringify(call.arguments));
 	return text.length > 100 ? `${text.slice(0, 100)}…` : text;
 }
 
@@ -132,7 +132,7 @@ function Ask({ call, talk }) {
 	};
 	return html`<div class="ask-call" role="group" aria-label=${`May ${call.name} be called?`}>
 		${call.about && html`<p class="muted">${call.about}</p>`}
-		${editing === null ? html`<${Tree} value=${call.arguments ?? {}} />` : html`<textarea rows="5" spellcheck="false" aria-label="Arguments" value=${editing} onInput=${(e) => setEditing(e.target.value)}></textarea>`}
+		${editing === null ? html`<${Tree} value=${call.arguments ?? {}} open=${Infinity} />` : html`<textarea rows="5" spellcheck="false" aria-label="Arguments" value=${editing} onInput=${(e) => setEditing(e.target.value)}></textarea>`}
 		${wrong && html`<p class="failed" role="alert">${wrong}</p>`}
 		<div class="buttons">
 			${editing === null ? html`<button class="primary" onClick=${() => talk.decide(call.id, "allow")}>Allow</button><button onClick=${() => setEditing(JSON.stringify(call.arguments ?? {}, null, 2))}>Edit</button>`

@@ -1,7 +1,7 @@
 // The clients: their sessions, the pages that lend tools, and why a client has a tool or does not.
 import { html, useEffect, useState } from "./preact.js";
 import { read } from "./api.js";
-import { ago } from "./format.js";
+import { ago, spoken } from "./format.js";
 import { Tabs } from "./tabs.js";
 import { Why } from "./why.js";
 
@@ -19,10 +19,10 @@ export function ClientsView({ callers, state, url, go }) {
 export const nameOf = (c) => c.client || c.principal || `session ${c.session}`;
 
 function Sessions({ callers, go }) {
-	if (callers.length === 0) return html`<p class="empty">No client has a session. Clients of the era since 2026-07-28 have one for a while after each request.</p>`;
+	if (callers.length === 0) return html`<p class="empty">No client has a session. Clients that speak MCP 2026-07-28 have one for a while after each request.</p>`;
 	return html`<ul class="cards">${callers.map((c) => html`<li key=${c.session} class="card">
 		<div class="top"><b class="name">${nameOf(c)}</b>${c.own && html`<span class="tag">this program</span>`}</div>
-		<p class="muted">${[c.version && `version ${c.version}`, c.carrier, !c.own && (c.modern ? "MCP since 2026-07-28" : "MCP until 2025-11-25")].filter(Boolean).join(" · ")}</p>
+		<p class="muted">${[c.version && `version ${c.version}`, spoken(c)].filter(Boolean).join(" · ")}</p>
 		<dl><dt>Session</dt><dd>${c.session}, for ${ago(c.since)}</dd>
 			${c.principal && html`<dt>Principal</dt><dd>${c.principal}</dd>`}
 			${c.profile && html`<dt>Profile</dt><dd>${c.profile}</dd>`}

@@ -4,6 +4,11 @@ import { html, useState } from "./preact.js";
 export const duration = (ms) => (ms === 0 ? "< 1 ms" : ms < 1 ? `${ms.toFixed(2)} ms` : ms < 1000 ? `${ms.toFixed(ms < 10 ? 1 : 0)} ms` : ms < 60000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.floor(ms / 60000)} min`);
 export const size = (n) => (n < 1000 ? `${n} B` : n < 1e6 ? `${(n / 1e3).toFixed(1)} kB` : `${(n / 1e6).toFixed(1)} MB`);
 
+const carriers = { stdio: "stdio", http: "HTTP", sse: "SSE", websocket: "WebSocket" };
+
+// spoken says which revision of MCP a client speaks, and how it is connected.
+export const spoken = ({ revision, carrier }) => [revision && `MCP ${revision}`, carriers[carrier]].filter(Boolean).join(" over ");
+
 const times = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" }); // made once, as that is slow
 export const clock = (time) => times.format(new Date(time));
 
@@ -22,12 +27,15 @@ export function until(time) {
 	return `${at}, in ${s < 3600 ? `${Math.ceil(s / 60)} min` : s < 172800 ? `${Math.floor(s / 3600)} h` : `${Math.floor(s / 86400)} d`}`;
 }
 
-// Tree shows a value of JSON, which can be folded.
+// visible is a text without characters that hide or turn what comes after them: each is an escape of JSON instead.
+export const visible = (text) => text.replace(/[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
+// Tree shows a value of JSON, which can be folded: open is how many levels are not at first.
 export function Tree({ value, name, open = 2 }) {
 	const [shown, setShown] = useState(open > 0);
-	const label = name === undefined ? null : html`<span class="key">${name}</span>: `;
+	const label = name === undefined ? null : html`<span class="key">${visible(name)}</span>: `;
 	if (value === null || typeof value !== "object") {
-		return html`<div class="leaf">${label}<span class=${`value ${typeof value}`}>${JSON.stringify(value)}</span></div>`;
+		return html`<div class="leaf">${label}<span class=${`value ${typeof value}`}>${visible(JSON.stringify(value))}</span></div>`;
 	}
 	const entries = Object.entries(value);
 	const about = Array.isArray(value) ? `[${entries.length}]` : `{${entries.length}}`;

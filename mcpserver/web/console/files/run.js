@@ -66,7 +66,7 @@ export function Run({ title, schema, method, params, shown }) {
 		}
 	};
 	return html`<form class="run" onSubmit=${call}>
-		<div class="label"><h3>${title}</h3><button type="button" class="plain" onClick=${swap}>${raw ? "as a form" : "as JSON"}</button></div>
+		<div class="label"><h3>${title}</h3><button type="button" class="chip" onClick=${swap}>${raw ? "as a form" : "as JSON"}</button></div>
 		${raw ? html`<textarea rows="8" spellcheck="false" aria-label="Arguments" value=${text} onInput=${(e) => setText(e.target.value)}></textarea>`
 			: some ? html`<${Fields} schema=${schema} root=${schema} value=${value} put=${setValue} path="arguments" />` : html`<p class="muted">It takes no arguments.</p>`}
 		${wrong && html`<p class="failed" role="alert">${wrong}</p>`}
