@@ -29,6 +29,7 @@ func TestConsoleChat(t *testing.T) {
 	tab.see(t, `document.querySelector(".ask-call")`)
 	tab.look(t, "chat-asks")
 	tab.click(t, "Allow")
+	tab.see(t, `document.activeElement.matches(".fold-call")`) // the button that had the focus has gone
 	tab.see(t, `document.querySelector(".turn .markdown table") && [...document.querySelectorAll(".tool-call .tag")].every((s) => s.textContent === "done")`)
 	tab.do(t, `document.querySelector(".fold-call").click()`)
 	tab.see(t, `document.querySelector(".tool-call .content")?.textContent.includes("row 299")`)

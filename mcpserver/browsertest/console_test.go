@@ -52,7 +52,7 @@ func TestConsole(t *testing.T) {
 	}
 	tab.see(t, `document.querySelector(".card .tag")`)
 	tab.do(t, `[...document.querySelectorAll("button")].find((b) => b.textContent === "Sign out").click()`)
-	tab.see(t, `document.querySelector(".entry")?.textContent.includes("You are signed out")`)
+	tab.see(t, `document.querySelector(".entry")?.textContent.includes("You are signed out") && document.activeElement.id === "token"`)
 	tab.look(t, "entry")
 	tab.do(t, `document.querySelector("#token").value = "0123456789abcdef", document.querySelector(".entry button").click()`)
 	tab.see(t, `document.querySelector(".card .tag")`)

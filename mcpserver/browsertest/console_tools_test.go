@@ -95,9 +95,9 @@ func TestConsoleTool(t *testing.T) {
 	tab.open(t, bridge, url.Values{"view": {"tools"}, "name": {"wait"}})
 	tab.send(t)
 	tab.click(t, "Cancel")
-	tab.see(t, `document.querySelector(".outcome .failed")?.textContent === "canceled"`)
-	tab.do(t, `document.querySelector(".detail h2").dispatchEvent(new KeyboardEvent("keydown", {key: "Escape", bubbles: true}))`)
-	tab.see(t, `!document.querySelector(".detail") && !location.search.includes("name=")`)
+	tab.see(t, `document.querySelector(".outcome .failed")?.textContent === "canceled" && document.activeElement.matches("button.primary")`)
+	tab.do(t, `document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key: "Escape", bubbles: true}))`)
+	tab.see(t, `!document.querySelector(".detail") && !location.search.includes("name=") && document.activeElement === document.querySelector("main")`)
 
 	tab.open(t, bridge, url.Values{"view": {"tools"}, "name": {"endless"}})
 	tab.see(t, `document.querySelectorAll(".run fieldset").length >= 3 && document.querySelectorAll(".run fieldset").length <= 250`)

@@ -1,5 +1,5 @@
 // The frame of the console: how one gets in, the views, and the URL, which has all that is chosen.
-import { html, render, useCallback, useEffect, useErrorBoundary, useState } from "./preact.js";
+import { html, render, useCallback, useEffect, useErrorBoundary, useRef, useState } from "./preact.js";
 import { enter, leave, read } from "./api.js";
 import { CallsView, useCalls } from "./calls.js";
 import { ChatView } from "./chat.js";
@@ -89,6 +89,8 @@ function Console({ out }) {
 
 function Entry({ why, done }) {
 	const [error, setError] = useState(why);
+	const field = useRef(null);
+	useEffect(() => field.current.focus(), []);
 	const submit = async (e) => {
 		e.preventDefault();
 		try {
@@ -104,7 +106,7 @@ function Entry({ why, done }) {
 		<p>Run this where the bridge runs, and open the address that it prints:</p>
 		<pre>mcpbridge open</pre>
 		<label for="token">Or enter the token of <b>operator</b>:</label>
-		<input id="token" name="token" type="password" autocomplete="current-password" required />
+		<input ref=${field} id="token" name="token" type="password" autocomplete="current-password" required />
 		<p><button class="primary">Sign in</button></p>
 	</form></main>`;
 }

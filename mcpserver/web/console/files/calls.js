@@ -94,7 +94,7 @@ function Choice({ label, all, value, options, set }) {
 function Detail({ call, content, server, caller, close }) {
 	const { state, run, cancel } = useRun();
 	const item = useRead("items", { kind: "tools", name: call.target || "-" }).value?.[0];
-	const again = () => run(call.method, { name: call.target, arguments: content.arguments ?? {} }, call.target);
+	const again = () => state?.running || run(call.method, { name: call.target, arguments: content.arguments ?? {} }, call.target);
 	return html`<${Panel} label="The call" title=${call.target || call.method} close=${close}>
 		<p><span class=${bad(call.outcome) ? "tag bad" : "tag good"}>${call.outcome.replaceAll("_", " ")}</span> ${call.reason ?? ""}</p>
 		<${Way} ...${{ call, server, caller, own: call.method === "tools/call" && (item?.own || item?.name) }} />
@@ -109,7 +109,7 @@ function Detail({ call, content, server, caller, close }) {
 		${content ? html`
 			<h3>Arguments</h3><${Tree} value=${content.arguments ?? null} />
 			<h3>Result</h3>${content.result ? html`<${Content} result=${content.result} />` : html`<p class="muted">none, or longer than 64 KiB</p>`}
-			${call.method === "tools/call" && html`<p class="buttons"><button class="primary" onClick=${again} disabled=${state?.running}>Call again</button>${state?.running && html`<button onClick=${cancel}>Cancel</button>`}</p>`}
+			${call.method === "tools/call" && html`<p class="buttons"><button class="primary" onClick=${again} aria-disabled=${state?.running}>Call again</button>${state?.running && html`<button onClick=${(e) => { e.currentTarget.previousElementSibling.focus(); cancel(); }}>Cancel</button>`}</p>`}
 			<${Outcome} state=${state} />`
 		: html`<p class="note">Its arguments and result were not kept. Turn on <b>contents</b> to keep those of the calls that begin from then on.</p>`}
 	<//>`;

@@ -123,19 +123,24 @@ function Ask({ call, talk }) {
 	const [editing, setEditing] = useState(null);
 	const [wrong, setWrong] = useState("");
 	const [reason, setReason] = useState("");
+	const own = useRef(null);
+	const decide = (verdict, more) => {
+		own.current.closest("article").querySelector("button").focus(); // those of the question go
+		talk.decide(call.id, verdict, more);
+	};
 	const edit = () => {
 		try {
-			talk.decide(call.id, "edit", { arguments: JSON.parse(editing) });
+			decide("edit", { arguments: JSON.parse(editing) });
 		} catch (e) {
 			setWrong(`The arguments are not JSON: ${e.message}`);
 		}
 	};
-	return html`<div class="ask-call" role="group" aria-label=${`May ${call.name} be called?`}>
+	return html`<div class="ask-call" ref=${own} role="group" aria-label=${`May ${call.name} be called?`}>
 		${call.about && html`<p class="muted">${call.about}</p>`}
 		${editing === null ? html`<${Tree} value=${call.arguments ?? {}} open=${Infinity} />` : html`<textarea rows="5" spellcheck="false" aria-label="Arguments" value=${editing} onInput=${(e) => setEditing(e.target.value)}></textarea>`}
 		${wrong && html`<p class="failed" role="alert">${wrong}</p>`}
 		<div class="buttons">
-			${editing === null ? html`<button class="primary" onClick=${() => talk.decide(call.id, "allow")}>Allow</button><button onClick=${() => setEditing(JSON.stringify(call.arguments ?? {}, null, 2))}>Edit</button>`
+			${editing === null ? html`<button class="primary" onClick=${() => decide("allow")}>Allow</button><button onClick=${() => setEditing(JSON.stringify(call.arguments ?? {}, null, 2))}>Edit</button>`
 				: html`<button class="primary" onClick=${edit}>Allow with these</button><button onClick=${() => setEditing(null)}>Back</button>`}
-			<input aria-label="Why not, for the model" placeholder="why not" value=${reason} onInput=${(e) => setReason(e.target.value)} /><button onClick=${() => talk.decide(call.id, "deny", { reason: reason || undefined })}>Deny</button></div></div>`;
+			<input aria-label="Why not, for the model" placeholder="why not" value=${reason} onInput=${(e) => setReason(e.target.value)} /><button onClick=${() => decide("deny", { reason: reason || undefined })}>Deny</button></div></div>`;
 }

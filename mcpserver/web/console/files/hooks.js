@@ -18,6 +18,11 @@ export function useRead(name, values = {}, every = 0) {
 	return { value: state.at === key ? state.value : null, error: state.at === key ? state.error : "", load };
 }
 
+// giveBack gives the focus to an element, or to the view, once the one that had it is no longer in the page.
+export const giveBack = (to) => setTimeout(() => {
+	if (document.activeElement === document.body) (to && to !== document.body && to.isConnected ? to : document.querySelector("main")).focus();
+});
+
 // useActions returns run, which carries out an action, and what the last one has said.
 export function useActions(after) {
 	const [told, setTold] = useState({ text: "", failed: false });
@@ -30,6 +35,7 @@ export function useActions(after) {
 			setTold({ text: e.message, failed: true });
 		}
 		await after?.();
+		giveBack();
 		return answer;
 	};
 	return [run, told];

@@ -1,8 +1,11 @@
-// What is open beside a list. Escape closes it.
-import { html } from "./preact.js";
+// What is open beside a list. Escape closes it, and gives the focus back.
+import { html, useRef } from "./preact.js";
+import { giveBack } from "./hooks.js";
 
 export function Panel({ label, title, close, children }) {
-	const onKeyDown = (e) => { if (e.key === "Escape" && !e.defaultPrevented) close(); };
+	const before = useRef(document.activeElement).current;
+	const shut = () => { close(); giveBack(before); };
+	const onKeyDown = (e) => { if (e.key === "Escape" && !e.defaultPrevented) shut(); };
 	return html`<aside class="detail" aria-label=${label} onKeyDown=${onKeyDown}>
-		<header><h2>${title}</h2><button type="button" class="plain" onClick=${close} aria-label="Close">✕</button></header>${children}</aside>`;
+		<header><h2>${title}</h2><button type="button" class="plain" onClick=${shut} aria-label="Close">✕</button></header>${children}</aside>`;
 }

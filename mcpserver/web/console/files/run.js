@@ -46,6 +46,7 @@ export function Run({ title, schema, method, params, shown }) {
 	const some = Object.keys(schema.properties ?? {}).length > 0;
 	const call = (e) => {
 		e.preventDefault();
+		if (state?.running) return;
 		try {
 			setWrong("");
 			const all = params(raw ? JSON.parse(text) : value);
@@ -70,7 +71,7 @@ export function Run({ title, schema, method, params, shown }) {
 		${raw ? html`<textarea rows="8" spellcheck="false" aria-label="Arguments" value=${text} onInput=${(e) => setText(e.target.value)}></textarea>`
 			: some ? html`<${Fields} schema=${schema} root=${schema} value=${value} put=${setValue} path="arguments" />` : html`<p class="muted">It takes no arguments.</p>`}
 		${wrong && html`<p class="failed" role="alert">${wrong}</p>`}
-		<p class="buttons"><button class="primary" disabled=${state?.running}>${title}</button>${state?.running && html`<button type="button" onClick=${cancel}>Cancel</button>`}</p>
+		<p class="buttons"><button class="primary" aria-disabled=${state?.running}>${title}</button>${state?.running && html`<button type="button" onClick=${(e) => { e.currentTarget.previousElementSibling.focus(); cancel(); }}>Cancel</button>`}</p>
 		<${Outcome} state=${state} />
 		${state?.result && shown && shown(sent.current, state.result)}
 	</form>`;

@@ -4,10 +4,10 @@ import { html } from "./preact.js";
 export function Tabs({ all, chosen, choose, label }) {
 	const keys = Object.keys(all);
 	const move = (e) => { // the arrows move, as the pattern of tabs has it
-		const step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
-		if (!step) return;
+		const at = keys.indexOf(chosen), to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: -1 }[e.key];
+		if (to === undefined) return;
 		e.preventDefault();
-		const next = (keys.indexOf(chosen) + step + keys.length) % keys.length;
+		const next = (to + keys.length) % keys.length;
 		choose(keys[next]);
 		e.currentTarget.children[next].focus();
 	};

@@ -81,7 +81,7 @@ const schemaOf = (all) => ({
 
 function Resource({ uri }) {
 	const { state, run } = useRun();
-	return html`<p class="buttons"><button class="primary" disabled=${state?.running} onClick=${() => run("resources/read", { uri }, uri)}>Read</button></p><${Outcome} state=${state} />`;
+	return html`<p class="buttons"><button class="primary" aria-disabled=${state?.running} onClick=${() => state?.running || run("resources/read", { uri }, uri)}>Read</button></p><${Outcome} state=${state} />`;
 }
 
 // Template reads a resource of a URI template, of which simple expressions are fields (RFC 6570, level 1).
