@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -130,6 +131,29 @@ func TestConsoleResults(t *testing.T) {
 	tab.enter(t, `[id="arguments.name"]`, "notes.md")
 	tab.click(t, "Read")
 	tab.see(t, `document.querySelector(".markdown")`)
+}
+
+// What a server has in place of a text becomes text, not an element, and does not keep the others from being shown.
+func TestConsoleHostile(t *testing.T) {
+	definitions := filepath.Join(t.TempDir(), "definitions.json")
+	const element = `{"type": "div", "props": {"id": "broken", "dangerouslySetInnerHTML": {"__html": "<b>broken</b>"}}, "__b": 1}`
+	if err := os.WriteFile(definitions, []byte(`[
+		{"name": "element", "title": [`+element+`], "description": `+element+`, "inputSchema": {"type": "object"}},
+		{"name": "long", "description": "`+strings.Repeat("A", 200_000)+`", "inputSchema": {"type": "object", "properties": {"one": {"enum": [`+strings.Repeat(`"x", `, 100_000)+`"y"]}}}}
+	]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program, browser := build(t), startBrowser(t)
+	bridge := serve(t, program, object{"mcpServers": object{"gallery": upstreamOf("gallery", object{"env": object{upstreamMode: "gallery", definitionsFile: definitions}})}})
+	tab := browser.console(t, bridge)
+	tab.see(t, `document.querySelector(".live.on")`)
+	tab.open(t, bridge, url.Values{"view": {"tools"}, "name": {"element"}})
+	for _, part := range []string{"Call", "Definition", "Call"} { // an element is made of an object once it was shown, too
+		tab.click(t, part)
+		tab.see(t, `document.querySelector(".description")?.textContent.includes("dangerouslySetInnerHTML") && !document.querySelector("#broken")`)
+	}
+	tab.open(t, bridge, url.Values{"view": {"tools"}, "name": {"long"}})
+	tab.see(t, `document.querySelector(".description")?.textContent.length === 200000 && document.querySelectorAll(".run *").length < 100`)
 }
 
 // A definition that is held back is accepted as it was shown.

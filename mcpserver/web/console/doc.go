@@ -18,7 +18,7 @@
 // (calls.js; servers.js, pins.js, logins.js; tools.js, definition.js, run.js; chat.js; clients.js, why.js); api.js and
 // talk.js, which speak to the bridge; schema.js and form.js, forms for a JSON Schema; content.js and markdown.js,
 // results; apps.js, pages of servers (MCP Apps), in the frame of sandbox.html; diff.js, list.js, panel.js, tabs.js,
-// format.js and hooks.js, which views share. preact.js is other people's
+// format.js and hooks.js, which views share. html.js is the way to preact.js, which is other people's
 // (preact.LICENSE.txt).
 //
 // Nothing that a server has sent becomes markup of this page: all of it is text or attributes of preact's elements.

@@ -1,5 +1,5 @@
 // The frame of the console: how one gets in, the views, and the URL, which has all that is chosen.
-import { html, render, useCallback, useEffect, useErrorBoundary, useRef, useState } from "./preact.js";
+import { html, render, useCallback, useEffect, useErrorBoundary, useRef, useState } from "./html.js";
 import { enter, leave, read } from "./api.js";
 import { CallsView, useCalls } from "./calls.js";
 import { ChatView } from "./chat.js";

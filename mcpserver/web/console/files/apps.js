@@ -1,7 +1,7 @@
 // MCP Apps (specification of 2026-01-26): the page with which a server shows the result of a tool. It runs in a frame
 // within the frame of sandbox.html, whose origin is opaque or console.sandboxOrigin, and speaks JSON-RPC with the
 // console by messages.
-import { html, useEffect, useLayoutEffect, useRef, useState } from "./preact.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "./html.js";
 import { read, request } from "./api.js";
 import { visible } from "./format.js";
 

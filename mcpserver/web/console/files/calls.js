@@ -1,5 +1,5 @@
 // Live traffic: the calls of all clients, as they end.
-import { html, useEffect, useMemo, useReducer, useRef, useState } from "./preact.js";
+import { html, useEffect, useMemo, useReducer, useRef, useState } from "./html.js";
 import { follow } from "./api.js";
 import { Content } from "./content.js";
 import { clock, duration, size, spoken, Tree } from "./format.js";

@@ -1,5 +1,5 @@
 // Chat: a model of the config uses the tools, and a person sees and allows what it does.
-import { html, useEffect, useLayoutEffect, useReducer, useRef, useState } from "./preact.js";
+import { html, useEffect, useLayoutEffect, useReducer, useRef, useState } from "./html.js";
 import { Content } from "./content.js";
 import { ago, duration, Tree, visible } from "./format.js";
 import { useRead } from "./hooks.js";

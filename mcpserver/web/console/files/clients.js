@@ -1,5 +1,5 @@
 // The clients: their sessions, the pages that lend tools, and why a client has a tool or does not.
-import { html, useEffect, useState } from "./preact.js";
+import { html, useEffect, useState } from "./html.js";
 import { read } from "./api.js";
 import { ago, spoken } from "./format.js";
 import { Tabs } from "./tabs.js";

@@ -1,6 +1,6 @@
 // The content of results: text, Markdown, tables, pictures and sound as such, all else as JSON. Nothing that a
 // server has sent becomes HTML.
-import { html, useMemo, useState } from "./preact.js";
+import { html, useMemo, useState } from "./html.js";
 import { size, Tree } from "./format.js";
 import { looksLike, Markdown } from "./markdown.js";
 import { Tabs } from "./tabs.js";

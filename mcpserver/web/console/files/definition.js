@@ -1,6 +1,6 @@
 // A tool's definition in each format, how it differs from that of another tool, and how it fares with each
 // provider.
-import { html, useMemo } from "./preact.js";
+import { html, useMemo } from "./html.js";
 import { Diff } from "./diff.js";
 import { useRead } from "./hooks.js";
 

@@ -1,5 +1,5 @@
 // The difference between two texts, line by line.
-import { html, useMemo, useState } from "./preact.js";
+import { html, useMemo, useState } from "./html.js";
 
 const most = 4e6; // pairs of lines that are compared
 

@@ -1,5 +1,5 @@
 // A form for a JSON Schema. It holds a value of JSON, of which undefined members are not there.
-import { html, useState } from "./preact.js";
+import { html, useState } from "./html.js";
 import { alternatives, fits, initial, kindOf, limits, nullable, requiredOf, resolve, titleOf } from "./schema.js";
 
 // Fields are the inputs of an object's properties, but for those whose only value is there already.

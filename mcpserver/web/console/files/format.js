@@ -1,5 +1,5 @@
 // How things are written, and shown: durations, sizes, JSON.
-import { html, useState } from "./preact.js";
+import { html, useState } from "./html.js";
 
 export const duration = (ms) => (ms === 0 ? "< 1 ms" : ms < 1 ? `${ms.toFixed(2)} ms` : ms < 1000 ? `${ms.toFixed(ms < 10 ? 1 : 0)} ms` : ms < 60000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.floor(ms / 60000)} min`);
 export const size = (n) => (n < 1000 ? `${n} B` : n < 1e6 ? `${(n / 1e3).toFixed(1)} kB` : `${(n / 1e6).toFixed(1)} MB`);

@@ -1,5 +1,5 @@
 // What several views do in the same way: read a resource, and carry out actions.
-import { useCallback, useEffect, useState } from "./preact.js";
+import { useCallback, useEffect, useState } from "./html.js";
 import { act, read } from "./api.js";
 
 // useRead reads a resource, and again every so often (never for 0) while the page is seen.

@@ -1,5 +1,5 @@
 // Lists of any length: only the rows that are seen are in the document.
-import { html, useEffect, useLayoutEffect, useRef, useState } from "./preact.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "./html.js";
 
 // List shows items as rows of one height. chosen is the key of the item that is open; choose is called with
 // another one. stay keeps the view where it is when items come at the top.

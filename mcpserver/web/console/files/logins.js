@@ -1,5 +1,5 @@
 // Who is logged in to which server, and until when.
-import { html, useState } from "./preact.js";
+import { html, useState } from "./html.js";
 import { until } from "./format.js";
 import { useActions, useRead } from "./hooks.js";
 

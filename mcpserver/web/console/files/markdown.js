@@ -1,6 +1,6 @@
 // Markdown as elements of the page. Nothing in it becomes HTML: what is not Markdown is text. Images are not
 // loaded, but named.
-import { html, useMemo } from "./preact.js";
+import { html, useMemo } from "./html.js";
 
 // Bounds, as some expressions below take the square of a length: more is shown as text.
 const most = 100_000; // characters of a text

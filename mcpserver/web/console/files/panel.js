@@ -1,5 +1,5 @@
 // What is open beside a list. Escape closes it, and gives the focus back.
-import { html, useRef } from "./preact.js";
+import { html, useRef } from "./html.js";
 import { giveBack } from "./hooks.js";
 
 export function Panel({ label, title, close, children }) {

@@ -1,5 +1,5 @@
 // What servers with "pin" define otherwise than when it was accepted, and what they define anew.
-import { html, useEffect, useState } from "./preact.js";
+import { html, useEffect, useState } from "./html.js";
 import { Diff } from "./diff.js";
 import { useActions, useRead } from "./hooks.js";
 

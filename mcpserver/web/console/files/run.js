@@ -1,5 +1,5 @@
 // Requests that a person sends from the page: with progress, canceled, and what comes of them.
-import { html, useEffect, useRef, useState } from "./preact.js";
+import { html, useEffect, useRef, useState } from "./html.js";
 import { request } from "./api.js";
 import { Content } from "./content.js";
 import { Fields } from "./form.js";

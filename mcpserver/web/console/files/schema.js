@@ -4,6 +4,8 @@
 const mostReferences = 60; // that are followed for one schema
 const mostInitial = 200, deepestInitial = 8; // schemas for one value to begin with, and levels of it
 
+const mostChoices = 1000; // of an enum; one with more is entered as other values are
+
 const list = (v) => (Array.isArray(v) ? v : []);
 
 // requiredOf returns the names of the members that an object must have.
@@ -65,7 +67,7 @@ export function nullable(schema, root) {
 // kindOf returns how a value of one alternative is entered.
 export function kindOf(s) {
 	if (s.const !== undefined) return "const";
-	if (Array.isArray(s.enum)) return "enum";
+	if (Array.isArray(s.enum) && s.enum.length <= mostChoices) return "enum";
 	const type = types(s).find((t) => t !== "null") ?? (s.properties ? "object" : s.items ? "array" : "");
 	if (type === "object") return s.properties && Object.keys(s.properties).length ? "object" : "json";
 	if (type === "array") return s.prefixItems || Array.isArray(s.items) ? "json" : "array";

@@ -1,5 +1,5 @@
 // The servers: what state they are in, and what they say.
-import { html, useEffect, useState } from "./preact.js";
+import { html, useEffect, useState } from "./html.js";
 import { read } from "./api.js";
 import { ago, clock } from "./format.js";
 import { useActions } from "./hooks.js";

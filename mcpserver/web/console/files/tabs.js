@@ -1,5 +1,5 @@
 // Parts of a view, of which the URL has the chosen one.
-import { html } from "./preact.js";
+import { html } from "./html.js";
 
 export function Tabs({ all, chosen, choose, label }) {
 	const keys = Object.keys(all);

@@ -1,5 +1,5 @@
 // Tools, prompts and resources as the operator sees them: the list, and what one of them is and does.
-import { html, useEffect, useMemo, useState } from "./preact.js";
+import { html, useEffect, useMemo, useState } from "./html.js";
 import { read } from "./api.js";
 import { Tree } from "./format.js";
 import { List } from "./list.js";

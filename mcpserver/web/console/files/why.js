@@ -1,5 +1,5 @@
 // Why a client has a tool or does not: its way through all that may change or hide it.
-import { html, useEffect, useState } from "./preact.js";
+import { html, useEffect, useState } from "./html.js";
 import { read } from "./api.js";
 
 // whose returns what asks for a client, which the URL has as "client 3", "token ann" or "profile few".
