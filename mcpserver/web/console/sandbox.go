@@ -35,14 +35,15 @@ func (s Sandbox) serve(w http.ResponseWriter, r *http.Request) {
 			ancestors += " " + from.Scheme + "://" + from.Host
 		}
 	}
+	h := w.Header()
+	h.Del("X-Frame-Options") // which cannot name another origin
 	policy, err := appPolicy(query.Get("csp"))
 	if err != nil {
+		h.Set("Content-Security-Policy", "sandbox; frame-ancestors "+ancestors+"; default-src 'none'") // the frame shows why
 		http.Error(w, "the page is not shown: "+err.Error(), http.StatusBadRequest)
 		return
 	}
-	h := w.Header()
 	h.Set("Content-Security-Policy", "sandbox "+flags+"; frame-ancestors "+ancestors+"; "+policy)
-	h.Del("X-Frame-Options") // which cannot name another origin
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	http.ServeFileFS(w, r, embedded, "files/sandbox.html")
 }

@@ -33,16 +33,25 @@ export async function leave() {
 	await fetch("console/visit", { method: "DELETE" });
 }
 
-// follow gives the calls that end to take, until the function that it returns is called.
+// follow gives the calls that end to take, until the function that it returns is called. A page that is not seen
+// takes none, as browsers have six connections to a host for all their pages; later it gets the latest ones. Their
+// contents are not kept, so that one with contents goes on.
 export function follow(contents, take, state) {
-	const source = new EventSource(`console/api/calls${contents ? "?contents=1" : ""}`);
-	source.onopen = () => state("live");
-	source.onerror = () => state("lost");
-	source.addEventListener("begin", () => take("begin", []));
-	source.addEventListener("calls", (e) => take("calls", JSON.parse(e.data)));
-	source.addEventListener("contents", (e) => take("contents", JSON.parse(e.data)));
-	source.addEventListener("end", () => { source.close(); state("ended"); });
-	return () => source.close();
+	let source = null;
+	const begin = () => {
+		source = new EventSource(`console/api/calls${contents ? "?contents=1" : ""}`);
+		source.onopen = () => state("live");
+		source.onerror = () => state("lost");
+		source.addEventListener("begin", () => take("begin", []));
+		source.addEventListener("calls", (e) => take("calls", JSON.parse(e.data)));
+		source.addEventListener("contents", (e) => take("contents", JSON.parse(e.data)));
+		source.addEventListener("end", () => { end(); state("ended"); });
+	};
+	const end = () => { source?.close(); source = null; };
+	const turn = () => { if (!document.hidden) source ?? begin(); else if (!contents) end(); };
+	document.addEventListener("visibilitychange", turn);
+	begin();
+	return () => { document.removeEventListener("visibilitychange", turn); end(); };
 }
 
 const revision = "2026-07-28";
