@@ -56,9 +56,18 @@ func (l *Limiter) among(principals int) *Limiter {
 // Enter waits for the turn of a principal's call, for patience at most; the call must Leave when it
 // has ended. The error is Unavailable when the queue is full or patience has passed, and Canceled
 // when ctx has ended. In a full queue the principal with the most calls loses its newest one to
-// another that has fewer.
+// another that has fewer. The wait does not count towards the timeout of the call of a Tool that ctx
+// belongs to, and is that call's Reply.Queued.
 func (l *Limiter) Enter(ctx context.Context, who Principal, patience time.Duration) *toolformat.Error {
-	_, err := l.enter(ctx, who, patience)
+	c, _ := ctx.Value(callKey{}).(*nativeCall)
+	if c != nil {
+		c.timer.Hold()
+		defer c.timer.Release()
+	}
+	queued, err := l.enter(ctx, who, patience)
+	if c != nil {
+		c.queued.Add(int64(queued))
+	}
 	return err
 }
 

@@ -59,6 +59,45 @@ func TestMemberConcurrency(t *testing.T) {
 	})
 }
 
+// The time for which a Tool's function waits for a Limiter of its own is the call's queue time, and does not count
+// towards its timeout.
+func TestLimiterOfFunction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := bridge.NewLimiter("the page is", 1, 1)
+		if err := l.Enter(t.Context(), bridge.Principal{}, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		tool, err := bridge.NewNative(bridge.NativeOptions{}, bridge.Tool{
+			Tool: toolformat.Tool{Name: "tool"}, Timeout: time.Minute,
+			Call: func(ctx context.Context, _ json.RawMessage) (*toolformat.Result, error) {
+				if err := l.Enter(ctx, bridge.Principal{}, time.Minute); err != nil {
+					return nil, err
+				}
+				defer l.Leave(bridge.Principal{})
+				time.Sleep(59 * time.Second)
+				return nil, nil
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tool.Close()
+		s, err := tool.Open(t.Context(), &bridge.Caller{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		waiting := calls(s, "tool", 1)
+		time.Sleep(59 * time.Second)
+		l.Leave(bridge.Principal{})
+		reply := <-waiting
+		if reply.Queued != 59*time.Second {
+			t.Errorf("the call waited for %v", reply.Queued)
+		}
+		wantResult(t, reply, `{"content":[]}`)
+	})
+}
+
 // A principal whose calls fill a limit and its queue does not shut out another: that takes the place
 // of one that waits, and its turn is the next.
 func TestLimiterTurns(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -27,6 +28,7 @@ type nativeCall struct {
 	back            Back
 	cancel          context.CancelCauseFunc
 	timer           Timer
+	queued          atomic.Int64 // the time for which it has waited for its turn
 
 	mu   sync.Mutex // guards over, and orders notifications
 	over bool       // the call has ended
@@ -103,8 +105,8 @@ func (s *nativeSession) call(ctx context.Context, req *Request) (reply Reply) {
 	}
 	ctx, c.cancel = context.WithCancelCause(c)
 	defer c.cancel(nil)
-	queued, fault := c.start(ctx)
-	defer func() { reply.Queued = queued }()
+	fault = c.start(ctx)
+	defer func() { reply.Queued = time.Duration(c.queued.Load()) }()
 	if fault != nil {
 		return Failed(fault)
 	}
@@ -143,7 +145,7 @@ func (c *nativeCall) copyRequest(req *Request) *toolformat.Error {
 
 // start waits until the call may run, unless its session has ended, and starts its timer, which
 // cancels it.
-func (c *nativeCall) start(ctx context.Context) (queued time.Duration, err *toolformat.Error) {
+func (c *nativeCall) start(ctx context.Context) *toolformat.Error {
 	n := c.session.native
 	n.mu.Lock()
 	_, open := n.sessions[c.session]
@@ -153,27 +155,29 @@ func (c *nativeCall) start(ctx context.Context) (queued time.Duration, err *tool
 	}
 	n.mu.Unlock()
 	if !open {
-		return 0, canceled(context.Canceled)
+		return canceled(context.Canceled)
 	}
-	if queued, err = c.enter(ctx); err != nil {
+	if err := c.enter(ctx); err != nil {
 		n.removeCall(c)
-		return queued, err
+		return err
 	}
 	c.timer.Start(c.tool.Timeout, n.opts.MaxTimeout, func() { c.cancel(errTimedOut) })
-	return queued, nil
+	return nil
 }
 
-// enter waits for the limits of the tool and of all tools, and returns for how long.
-func (c *nativeCall) enter(ctx context.Context) (time.Duration, *toolformat.Error) {
+// enter waits for the limits of the tool and of all tools.
+func (c *nativeCall) enter(ctx context.Context) *toolformat.Error {
 	queued, err := c.tool.limiter.enter(ctx, c.session.caller.Principal, c.tool.Timeout)
+	c.queued.Add(int64(queued))
 	if err != nil {
-		return queued, err
+		return err
 	}
-	more, err := c.session.native.limiter.enter(ctx, c.session.caller.Principal, c.tool.Timeout)
+	queued, err = c.session.native.limiter.enter(ctx, c.session.caller.Principal, c.tool.Timeout)
+	c.queued.Add(int64(queued))
 	if err != nil {
 		c.tool.limiter.Leave(c.session.caller.Principal)
 	}
-	return queued + more, err
+	return err
 }
 
 // stop cuts the call off from its caller.
