@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"unicode/utf8"
 
@@ -104,6 +105,7 @@ type guardedTool struct {
 	check  *toolformat.Checker // of the visible arguments; nil without Validate
 	hidden *toolformat.Binder  // takes the hidden properties away and sets them; nil without Hidden
 	has    bool                // its schema has hidden properties
+	alike  bool                // which get the same values in each call
 	names  []string            // of them
 }
 
@@ -169,7 +171,7 @@ func (g *Guard) hide(it Item, t *guardedTool, schema json.RawMessage) (raw []byt
 		return nil, err
 	}
 	if visible := t.hidden.Visible(); !bytes.Equal(visible, schema) {
-		t.has, raw = true, wire.SetMember(raw, "inputSchema", visible)
+		t.has, t.alike, raw = true, t.hidden.Alike(), wire.SetMember(raw, "inputSchema", visible)
 		for _, name := range g.opts.Hidden {
 			if bytes.Contains(bytes.ToLower(schema), wire.AppendString(nil, strings.ToLower(name))) {
 				t.names = append(t.names, name)
@@ -194,6 +196,7 @@ type guardSession struct {
 	caller  *Caller
 	secrets *Secrets                    // the hidden values that are the same for all calls; nil means none
 	seen    atomic.Pointer[guardedList] // of the last list
+	filled  sync.Map                    // by *guardedTool: what is filled in each call, members of an object with a comma between
 
 	outdated atomic.Bool // there is another list than the last one
 }
@@ -214,6 +217,7 @@ func (s *guardSession) guarded(l *List) *guardedList {
 	if v == nil || v.from != l {
 		v = s.guard.guarded(l)
 		s.seen.Store(v)
+		s.filled.Clear()
 	}
 	return v
 }
@@ -284,20 +288,25 @@ func (s *guardSession) call(ctx context.Context, req *Request) Reply {
 		return secrets.hideCall(s.Session.Do(ctx, req.keeping(secrets)))
 	}
 	// New params instead of an edit: a source derives headers and more from Params.
-	own, err := wire.SplitParams(params.Append(nil, wire.Edit{Key: wire.Arguments, Value: arguments}))
-	if err != nil {
+	var own wire.Params
+	if params.Get(wire.Arguments) != nil {
+		own = params.Replace(wire.Arguments, arguments)
+	} else if own, err = wire.SplitParams(params.Append(nil, wire.Edit{Key: wire.Arguments, Value: arguments})); err != nil {
 		return Failed(toolformat.AsError(err))
 	}
-	below := *req.keeping(secrets)
+	below := req.keeping(secrets)
+	if below == req {
+		below = new(*req)
+	}
 	below.Params, below.Edits = &own, nil
-	return secrets.hideCall(s.Session.Do(ctx, &below))
+	return secrets.hideCall(s.Session.Do(ctx, below))
 }
 
 // task answers a request about a task, of which it is not known which hidden values its tool got.
 func (s *guardSession) task(ctx context.Context, req *Request) Reply {
 	secrets := s.secrets
 	for _, name := range s.guard.opts.Hidden {
-		if value, ok := s.caller.hidden(ctx, s.guard.opts.SharedValue, name); ok {
+		if value, _, ok := s.caller.hidden(ctx, s.guard.opts.SharedValue, name); ok {
 			secrets = secrets.with(value)
 		}
 	}
@@ -329,17 +338,42 @@ func (s *guardSession) arguments(ctx context.Context, t *guardedTool, tool strin
 	return s.fill(ctx, t, tool, sent)
 }
 
-// fill returns arguments with the hidden values, and the secrets of the call with those of the turn.
+// fill returns arguments, which have no hidden names, with the hidden values, and the secrets of the call with
+// those of the turn.
 func (s *guardSession) fill(ctx context.Context, t *guardedTool, tool string, sent json.RawMessage) (json.RawMessage, *Secrets, error) {
-	secrets := s.secrets
-	filled, err := t.hidden.Bind(tool, sent, func(name string) (json.RawMessage, bool) {
-		value, ok := s.caller.hidden(ctx, s.guard.opts.SharedValue, name)
-		if _, lasts := s.caller.lasting(s.guard.opts.SharedValue, name); ok && !lasts {
+	if members, ok := s.filled.Load(t); ok {
+		return withMembers(sent, members.([]byte)), s.secrets, nil
+	}
+	secrets, into := s.secrets, sent
+	if t.alike {
+		into = json.RawMessage("{}")
+	}
+	filled, err := t.hidden.Bind(tool, into, func(name string) (json.RawMessage, bool) {
+		value, lasts, ok := s.caller.hidden(ctx, s.guard.opts.SharedValue, name)
+		if ok && !lasts {
 			secrets = secrets.with(value)
 		}
 		return value, ok
 	})
-	return filled, secrets, err
+	if err != nil || !t.alike {
+		return filled, secrets, err
+	}
+	members := filled[1 : len(filled)-1]
+	if secrets == s.secrets {
+		s.filled.Store(t, []byte(members))
+	}
+	return withMembers(sent, members), secrets, nil
+}
+
+// withMembers returns an object with more members behind its own.
+func withMembers(object, members []byte) []byte {
+	object = bytes.TrimRight(object, " \t\r\n")
+	body := bytes.TrimRight(object[:len(object)-1], " \t\r\n")
+	comma := ","
+	if len(body) == 1 || len(members) == 0 {
+		comma = ""
+	}
+	return slices.Concat(body, []byte(comma), members, []byte("}"))
 }
 
 // checked returns arguments as the Checker has corrected them.

@@ -25,12 +25,12 @@ func InTurn(ctx context.Context, request string, number int) context.Context {
 	return context.WithValue(ctx, turnKey{}, turn{request, number})
 }
 
-// hidden returns a hidden value for a call under ctx: the caller's, else the shared one. Acorn's
+// hidden returns a hidden value for a call under ctx: the caller's, else the shared one, which last. Acorn's
 // requestid and invocationid (ToolsBackend) always have a value: a call outside of a turn is a
 // request of its own.
-func (c *Caller) hidden(ctx context.Context, shared func(string) ([]byte, bool), name string) (json.RawMessage, bool) {
+func (c *Caller) hidden(ctx context.Context, shared func(string) ([]byte, bool), name string) (value json.RawMessage, lasts, ok bool) {
 	if value, ok := c.lasting(shared, name); ok {
-		return value, true
+		return value, true, true
 	}
 	of, ok := ctx.Value(turnKey{}).(turn)
 	if !ok {
@@ -38,11 +38,11 @@ func (c *Caller) hidden(ctx context.Context, shared func(string) ([]byte, bool),
 	}
 	switch strings.ToLower(name) {
 	case "requestid":
-		return wire.AppendString(nil, of.request), true
+		return wire.AppendString(nil, of.request), false, true
 	case "invocationid":
-		return strconv.AppendInt(nil, int64(of.number), 10), true
+		return strconv.AppendInt(nil, int64(of.number), 10), false, true
 	}
-	return nil, false
+	return nil, false, false
 }
 
 // lasting returns a hidden value that is the same for all calls: the caller's, else the shared one.
@@ -60,5 +60,6 @@ func (c *Caller) lasting(shared func(string) ([]byte, bool), name string) (json.
 // HiddenValue returns the hidden value with a name, in any letter case, for a call of the caller
 // under ctx; ok is false when it is not known.
 func (n *Native) HiddenValue(ctx context.Context, caller *Caller, name string) (value json.RawMessage, ok bool) {
-	return caller.hidden(ctx, n.opts.SharedValue, name)
+	value, _, ok = caller.hidden(ctx, n.opts.SharedValue, name)
+	return value, ok
 }

@@ -316,6 +316,9 @@ func (id identity) continues(begun identity) bool {
 	if id != same {
 		return false
 	}
+	if id.hidden == begun.hidden {
+		return true
+	}
 	for name, value := range wire.Members([]byte(id.hidden)) {
 		if was, _ := begun.value(name); !bytes.Equal(was, value) {
 			return false

@@ -115,6 +115,10 @@ func NewFiller(schema json.RawMessage, hidden, named []string) (*Binder, error) 
 // Visible returns the schema without the hidden properties: what a caller gets to see.
 func (b *Binder) Visible() json.RawMessage { return b.binder.Visible() }
 
+// Alike reports whether Bind sets the same hidden properties in the arguments of all calls: those of the
+// arguments themselves, not of objects in them or of alternatives.
+func (b *Binder) Alike() bool { return b.binder.Alike() }
+
 // Bind returns the arguments of one call, repaired as by [Checker.Arguments]. Missing properties get
 // their defaults. Hidden properties get the values that value returns, whatever was sent, wherever
 // the schema declares them; with a nil value they get none, and the rest is checked as the caller

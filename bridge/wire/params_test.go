@@ -106,6 +106,20 @@ func FuzzAppend(f *testing.F) {
 		if got, want := decode(t, got), expected(t, p.Raw, edits); !reflect.DeepEqual(got, want) {
 			t.Fatalf("%q with %s: %v, want %v", p.Raw, edits, got, want)
 		}
+		for k := range MetaProgressToken {
+			if k == Meta || p.Get(k) == nil {
+				continue
+			}
+			value := []byte(`[7,"other"]`)
+			got := p.Replace(k, value)
+			want, err := SplitParams(p.Append(nil, Edit{Key: k, Value: value}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Fatalf("%q with another %s: %q, want %q", p.Raw, k, got.Raw, want.Raw)
+			}
+		}
 	})
 }
 

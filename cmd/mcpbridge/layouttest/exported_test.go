@@ -12,12 +12,12 @@ const mostExported = 25
 // that needs a higher one is two packages.
 var exported = map[string]struct{ names, methods int }{
 	"bridge":                 {67, 36},
-	"bridge/wire":            {121, 18},
+	"bridge/wire":            {121, 19},
 	"cmd/mcpbridge/config":   {32, 14},
 	"cmd/mcpbridge/stack":    {21, 40},
 	"providers":              {121, 67},
 	"providers/providertest": {27, 6},
-	"toolformat":             {69, 17},
+	"toolformat":             {69, 18},
 }
 
 // TestExported holds each package to its number of exported names.

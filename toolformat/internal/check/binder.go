@@ -79,6 +79,11 @@ func NewFiller(schema json.RawMessage, hidden, named []string) (*Binder, error) 
 // Visible returns the schema without the hidden properties.
 func (b *Binder) Visible() json.RawMessage { return b.visible }
 
+// Alike is what toolformat.Binder documents.
+func (b *Binder) Alike() bool {
+	return b.declared != nil && b.named == nil && alike(b.declared, b.hidden)
+}
+
 // Bind returns the arguments of one call, as toolformat.Binder documents. The error is an [*Error] or a
 // [*ContextError].
 func (b *Binder) Bind(tool string, raw json.RawMessage, value func(name string) (json.RawMessage, bool)) (json.RawMessage, error) {

@@ -27,6 +27,29 @@ func (e *ContextError) Error() string {
 	return "Invalid context field: " + names
 }
 
+// alike reports whether a schema declares hidden properties by its keyword "properties" alone, and not below it.
+func alike(schema *tree.Node, hidden []string) bool {
+	for _, m := range schema.Members {
+		switch m.Key {
+		case "$schema", "$id", "type", "title", "description", "required":
+		case "additionalProperties":
+			if m.Value.Is(tree.Object) {
+				return false
+			}
+		case "properties":
+			for _, property := range vocabulary.MembersOf(m.Value) {
+				refers := func(n *tree.Node) bool { return n.Get("$ref") != nil }
+				if vocabulary.AnyValue(property.Value, refers) || rewrite.Mentions(property.Value, hidden) {
+					return false
+				}
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
 // fill sets the hidden values in the arguments that the caller sent: wherever the schema declares
 // them, and those that are named. It reports whether there were any.
 func (b *Binder) fill(n *tree.Node, value func(name string) (json.RawMessage, bool)) (filled bool, err error) {

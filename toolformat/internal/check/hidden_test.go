@@ -179,6 +179,28 @@ func bindHidden(t *testing.T, b *Binder, raw string) bool {
 	return true
 }
 
+// TestAlike verifies which schemas have the same hidden values set in all calls.
+func TestAlike(t *testing.T) {
+	for schema, want := range map[string]bool{
+		`{"type":"object","properties":{"tenant":{"type":"integer"},"q":{"type":"object","properties":{"a":{}}}},"required":["tenant"],"additionalProperties":false}`: true,
+		`{"required":["tenant"]}`: true,
+		`{"properties":{"q":{}}}`: false, // has none
+		`{"properties":{"q":{"properties":{"tenant":{}}},"tenant":{}}}`:                 false,
+		`{"properties":{"q":{"$ref":"#"},"tenant":{}}}`:                                 false,
+		`{"properties":{"tenant":{}},"additionalProperties":{"required":["tenant"]}}`:   false,
+		`{"properties":{"tenant":{}},"anyOf":[{"required":["tenant"]},{}]}`:             false,
+		`{"properties":{"tenant":{}},"dependentSchemas":{"q":{"required":["tenant"]}}}`: false,
+	} {
+		b, err := NewFiller([]byte(schema), []string{"tenant"}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.Alike() != want {
+			t.Errorf("%s: %t", schema, !want)
+		}
+	}
+}
+
 // TestHiddenPlaces verifies where hidden values are set.
 // TestHiddenWork verifies that many values, and a schema of many patterns, take no more than their
 // share of time.
