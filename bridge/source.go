@@ -113,10 +113,18 @@ func Result(result []byte, buffer *wire.Buffer) Reply {
 func Failed(err *toolformat.Error) Reply { return Reply{Err: err} }
 
 // RemoteError returns the JSON-RPC error object of a server as it is, with its code: another bridge
-// spells that in data.code. The object must have been validated, and is kept.
+// spells that in data.code. The object must have been validated, and is kept. A code or message that
+// it lacks is added: clients drop an error without one, and their request never ends.
 func RemoteError(raw json.RawMessage) *toolformat.Error {
-	e := &toolformat.Error{Code: toolformat.Internal, Raw: raw}
-	e.Message, _ = wire.Text(wire.Lookup(raw, "message"))
+	if _, err := strconv.Atoi(string(wire.Lookup(raw, "code"))); err != nil {
+		raw = wire.SetMember(raw, "code", strconv.AppendInt(nil, wire.InternalError, 10))
+	}
+	message, ok := wire.Text(wire.Lookup(raw, "message"))
+	if !ok {
+		message = "the server has failed, and does not say why"
+		raw = wire.SetMember(raw, "message", wire.AppendString(nil, message))
+	}
+	e := &toolformat.Error{Code: toolformat.Internal, Message: message, Raw: raw}
 	word, _ := wire.Text(wire.Lookup(raw, "data", "code"))
 	if code, ok := toolformat.ParseCode(word); ok {
 		e.Code = code

@@ -338,8 +338,9 @@ func (q *questions) answer(m *wire.Message) {
 	switch waiting := q.waiting[id]; {
 	case waiting == nil:
 	case m.Error != nil:
-		text, _ := wire.Text(wire.Lookup(m.Error, "message"))
-		waiting <- bridge.Failed(&toolformat.Error{Code: toolformat.Internal, Message: text, Raw: bytes.Clone(m.Error)})
+		failure := bridge.RemoteError(bytes.Clone(m.Error))
+		failure.Code = toolformat.Internal // a client's word for it decides nothing
+		waiting <- bridge.Failed(failure)
 	default:
 		waiting <- bridge.Result(bytes.Clone(m.Result), nil)
 	}
