@@ -12,6 +12,10 @@ import (
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/completions"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/messages"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/responses"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -26,7 +30,8 @@ type sdkAPI struct {
 	parameters map[string]string
 }
 
-// sdkAPIs has what the SDKs for Python know of: openai 3.57.0, and anthropic 2.14.0 with its beta.
+// sdkAPIs has what the SDKs know of that testdata/parameter_names.txt names, and what those for Python have beside it:
+// openai 3.57.0, and anthropic 2.14.0 with its beta.
 var sdkAPIs = []sdkAPI{{
 	path: "/v1/chat/completions", own: toolformat.FormatOpenAI, other: toolformat.FormatGemini,
 	base: `"model":"here/m","messages":[{"role":"user","content":"hi"}],` + drawTool,
@@ -46,7 +51,7 @@ var sdkAPIs = []sdkAPI{{
 	base: `"model":"here/m","input":"hi","tools":[{"type":"function","name":"draw","parameters":{"type":"object"}}]`,
 	parameters: map[string]string{
 		"access_programs": `["p"]`, "background": "true", "background_options": `{"a":1}`, "context_management": `[{"type":"compaction","compact_threshold":1000}]`,
-		"conversation": `"conv_1"`, "moderation": `{"model":"omni-moderation-latest"}`, "include": `["reasoning.encrypted_content"]`,
+		"conversation": `"conv_1"`, "moderation": `{"model":"omni-moderation-latest"}`, "include": `["reasoning.encrypted_content"]`, "image": `{"a":1}`,
 		"instructions": `"Be kind."`, "max_output_tokens": "100", "max_tool_calls": "3", "metadata": `{"a":"b"}`, "parallel_tool_calls": "false",
 		"previous_response_id": `"resp_1"`, "prompt": `{"id":"pmpt_1"}`, "prompt_cache_key": `"k"`, "prompt_cache_options": `{"ttl":"1h"}`,
 		"prompt_cache_retention": `"24h"`, "reasoning": `{"effort":"high","summary":"auto"}`, "safety_identifier": `"u"`, "service_tier": `"flex"`,
@@ -65,7 +70,7 @@ var sdkAPIs = []sdkAPI{{
 		"user_profile_id": `"u"`, "workspace_id": `"w"`, "billing_policy": `"p"`, "compaction": `{"type":"auto"}`,
 		"context_management": `{"edits":[{"type":"clear_tool_uses_20250919"}]}`, "fallback_credit_token": `"t"`, "fallbacks": `["m"]`,
 		"mcp_servers": `[{"type":"url","name":"x","url":"https://e.example"}]`, "thread": `"t"`, "betas": `["b"]`,
-		"temperature": "0.5", "top_p": "0.5", "top_k": "5",
+		"output_format": `{"type":"json_schema","schema":{"type":"object"}}`, "temperature": "0.5", "top_p": "0.5", "top_k": "5",
 	},
 }}
 
@@ -136,6 +141,53 @@ func TestParametersOfSDKs(t *testing.T) {
 	}
 	if got.String() != string(want) {
 		t.Errorf("the parameters are taken as\n%s\nwant\n%s", got.String(), want)
+	}
+}
+
+// Every parameter that the SDKs' types of requests name is placed, and its case is in the golden file above. What is
+// ignored or refused has a reason.
+func TestParameterNames(t *testing.T) {
+	names, err := os.ReadFile("testdata/parameter_names.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	apis := map[string]endpoint.API{"/v1/chat/completions": completions.API{}, "/v1/responses": responses.API{}, "/v1/messages": messages.API{}}
+	for line := range strings.Lines(string(names)) {
+		words := strings.Fields(line)
+		if words[0] == "#" {
+			continue
+		}
+		all := apis[words[0]].Parameters()
+		at := slices.IndexFunc(sdkAPIs, func(a sdkAPI) bool { return a.path == words[0] })
+		for _, name := range words[1:] {
+			p, known := all[name]
+			if !known || p.Why == "" && (p.Kind == endpoint.Ignored || p.Kind == endpoint.Refused) {
+				t.Errorf("%s %s: no place in the table of parameters, or no reason there", words[0], name)
+			}
+			if name != "model" && name != "messages" && name != "input" && sdkAPIs[at].parameters[name] == "" {
+				t.Errorf("%s %s: no case in sdkAPIs", words[0], name)
+			}
+		}
+		delete(apis, words[0])
+	}
+	if len(apis) > 0 {
+		t.Errorf("no names for %v", apis)
+	}
+}
+
+// A parameter of a wrong type is refused, though it is one that other providers are not sent.
+func TestParameterTypes(t *testing.T) {
+	for _, api := range sdkAPIs {
+		for name, wrong := range map[string]string{"metadata": `"a"`, "user": "1", "store": `"yes"`, "service_tier": "true"} {
+			if api.parameters[name] == "" {
+				continue
+			}
+			f := newFront(t, says("ok"))
+			status, body := f.postTo(api.path, "", strings.Replace("{"+api.base+"}", "{", `{"`+name+`":`+wrong+",", 1))
+			if status != http.StatusBadRequest || !strings.Contains(body, name+": expected ") {
+				t.Errorf("%s %s=%s: %d %s", api.path, name, wrong, status, body)
+			}
+		}
 	}
 }
 

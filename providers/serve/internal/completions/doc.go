@@ -28,6 +28,9 @@ func (API) Read(body []byte, _ func(string) json.RawMessage) (*endpoint.Request,
 	}, nil
 }
 
+// Parameters implements endpoint.API.
+func (API) Parameters() endpoint.Parameters { return all }
+
 // Fail implements endpoint.API.
 func (API) Fail(w http.ResponseWriter, e *endpoint.Error) {
 	endpoint.Refuse(w, e, endpoint.OpenAIError(e))

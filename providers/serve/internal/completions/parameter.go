@@ -3,9 +3,7 @@ package completions
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
@@ -93,35 +91,34 @@ func (p *parameters) apply(s *providers.Settings) {
 	}
 }
 
-// harmless are members that do not change an answer.
-var harmless = []string{"user", "store", "metadata", "safety_identifier", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "service_tier"}
+// onlyText is why what an answer of the bridge does not have is refused.
+const onlyText = "an answer of this endpoint has only text and tool calls: leave it out"
 
-// unanswered are members that ask for what an answer of the bridge does not have.
-var unanswered = []string{"logprobs", "top_logprobs", "audio", "modalities"}
+// all says what becomes of each parameter that OpenAI's SDKs know.
+var all = endpoint.Parameters{
+	"model": {}, "messages": {}, "tools": {}, "tool_choice": {}, "parallel_tool_calls": {}, "functions": {}, "function_call": {},
+	"stream": {}, "stream_options": {}, "max_tokens": {}, "max_completion_tokens": {}, "n": {}, "temperature": {}, "top_p": {}, "stop": {},
+	"seed": {}, "presence_penalty": {}, "frequency_penalty": {}, "reasoning_effort": {}, "response_format": {},
 
-// override applies the request to a model's settings. Other members than the known ones go to
-// a provider of Chat Completions as they are; for any other provider they are an error, unless
-// they are harmless or say nothing.
+	"logit_bias": {Kind: endpoint.Own}, "moderation": {Kind: endpoint.Own}, "prediction": {Kind: endpoint.Own}, "verbosity": {Kind: endpoint.Own},
+	"web_search_options": {Kind: endpoint.Own},
+
+	"metadata": {Kind: endpoint.Hint, Type: "object"}, "service_tier": {Kind: endpoint.Hint, Type: "string"},
+	"store": {Kind: endpoint.Hint, Type: "boolean"}, "user": {Kind: endpoint.Hint, Type: "string"},
+	"safety_identifier": {Kind: endpoint.Hint, Type: "string"}, "prompt_cache_key": {Kind: endpoint.Hint, Type: "string"},
+	"prompt_cache_options": {Kind: endpoint.Hint}, "prompt_cache_retention": {Kind: endpoint.Hint},
+
+	"logprobs": {Kind: endpoint.Refused, Why: onlyText}, "top_logprobs": {Kind: endpoint.Refused, Why: onlyText},
+	"audio": {Kind: endpoint.Refused, Why: onlyText}, "modalities": {Kind: endpoint.Refused, None: `["text"]`, Why: onlyText},
+}
+
+// override applies the request to a model's settings. Members that no SDK knows go to a provider of Chat Completions
+// as they are: many servers have their own.
 func (r *request) override(s *providers.Settings, p providers.Provider) error {
 	if n := max(r.MaxTokens, r.MaxCompletion); n > 0 {
 		s.MaxTokens = int(n)
 	}
 	s.Serial = s.Serial || r.Parallel != nil && !*r.Parallel || r.legacy.used()
 	r.parameters.apply(s)
-	for _, name := range slices.Sorted(maps.Keys(r.rest)) {
-		value := r.rest[name]
-		switch {
-		case rawjson.IsNull(value):
-		case slices.Contains(unanswered, name):
-			if endpoint.SaysNothing(value) || name == "modalities" && string(value) == `["text"]` {
-				continue
-			}
-			return fmt.Errorf("%s: an answer of this endpoint has only text and tool calls: leave it out", name)
-		case p.Format() == toolformat.FormatOpenAI:
-			endpoint.AddMember(s, name, value)
-		case !endpoint.SaysNothing(value) && !slices.Contains(harmless, name):
-			return providers.Lacks(p.Name(), name)
-		}
-	}
-	return nil
+	return all.Apply(s, p, p.Format() == toolformat.FormatOpenAI, r.rest, endpoint.Parameter{Kind: endpoint.Own})
 }

@@ -36,7 +36,7 @@ type request struct {
 	set      *providers.ToolSet // of the client's own tools
 	choice   providers.Choice
 	only     []string                   // the tools that may be called; nil means all
-	rest     map[string]json.RawMessage // the members that are not known
+	rest     map[string]json.RawMessage // the members that are not mapped
 }
 
 // message is a message of a request.
@@ -61,18 +61,11 @@ type call struct {
 	} `json:"function"`
 }
 
-// known are the members of a request that are read.
-var known = []string{
-	"model", "messages", "tools", "tool_choice", "parallel_tool_calls", "stream", "stream_options", "max_tokens", "max_completion_tokens", "n",
-	"temperature", "top_p", "stop", "seed", "presence_penalty", "frequency_penalty", "reasoning_effort", "response_format",
-	"functions", "function_call",
-}
-
 // readRequest parses a body. The error names the path of what is invalid.
 func readRequest(body []byte) (*request, error) {
 	var r request
 	var err error
-	if r.rest, err = endpoint.Read(body, &r, known); err != nil {
+	if r.rest, err = endpoint.Read(body, &r, all); err != nil {
 		return nil, err
 	}
 	switch {

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -23,8 +22,8 @@ const MaxSequences = 100
 // maxUnknown bounds the members of a request that are not known.
 const maxUnknown = 100
 
-// Read decodes a body into v, as member.Decode does, and returns its members other than those that are known.
-func Read(body []byte, v any, known []string) (map[string]json.RawMessage, error) {
+// Read decodes a body into v, as member.Decode does, and returns its members other than those that are mapped.
+func Read(body []byte, v any, all Parameters) (map[string]json.RawMessage, error) {
 	seen := map[string]bool{}
 	for name := range wire.Members(body) {
 		as := strings.ToLower(name) // as encoding/json matches them
@@ -42,7 +41,8 @@ func Read(body []byte, v any, known []string) (map[string]json.RawMessage, error
 	}
 	delete(rest, "models") // ReadFallbacks
 	maps.DeleteFunc(rest, func(name string, _ json.RawMessage) bool {
-		return slices.ContainsFunc(known, func(own string) bool { return strings.EqualFold(own, name) }) // as encoding/json matches them
+		p, known := all.find(name)
+		return known && p.Kind == Mapped
 	})
 	if len(rest) > maxUnknown {
 		return nil, fmt.Errorf("the request has %d unknown members: expected at most %d", len(rest), maxUnknown)

@@ -134,8 +134,3 @@ func PathOf(message string) string {
 	}
 	return ""
 }
-
-// NotTaken returns the error of a request with a member that the endpoint takes from no client.
-func NotTaken(member string) error {
-	return fmt.Errorf("%s: this endpoint does not take it: leave it out", member)
-}

@@ -40,6 +40,9 @@ func dotted(err error) error {
 	return errors.New(strings.NewReplacer("[", ".", "]", "").Replace(path) + ": " + text)
 }
 
+// Parameters implements endpoint.API.
+func (API) Parameters() endpoint.Parameters { return all }
+
 // Fail implements endpoint.API.
 func (API) Fail(w http.ResponseWriter, e *endpoint.Error) { endpoint.Refuse(w, e, errorOf(e)) }
 

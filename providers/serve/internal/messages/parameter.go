@@ -3,13 +3,10 @@ package messages
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
-	"github.com/mcpbridge/mcpbridge/providers/serve/internal/member"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -17,7 +14,6 @@ import (
 type parameters struct {
 	Temperature *float64        `json:"temperature"`
 	TopP        *float64        `json:"top_p"`
-	TopK        json.RawMessage `json:"top_k"`
 	Stop        []string        `json:"stop_sequences"`
 	Thinking    json.RawMessage `json:"thinking"`
 	Output      struct {
@@ -49,13 +45,30 @@ func (p *parameters) validate() error {
 	}
 }
 
-// harmless are members that do not change an answer, or only what it costs.
-var harmless = []string{
-	"metadata", "service_tier", "cache_control", "context_management", "speed", "diagnostics", "betas", "billing_policy",
-}
+// all says what becomes of each parameter that Anthropic's SDKs know.
+var all = endpoint.Parameters{
+	"model": {}, "messages": {}, "system": {}, "max_tokens": {}, "stream": {}, "tools": {}, "tool_choice": {}, "mcp_servers": {},
+	"temperature": {}, "top_p": {}, "stop_sequences": {}, "thinking": {}, "output_config": {}, "output_format": {},
 
-// passed are members that Anthropic's API is sent as they are.
-var passed = []string{"metadata", "service_tier", "inference_geo"}
+	"top_k": {Kind: endpoint.Own, Type: "number"}, "inference_geo": {Kind: endpoint.Own, Type: "string"},
+
+	"metadata": {Kind: endpoint.Hint, Type: "object"}, "service_tier": {Kind: endpoint.Hint, Type: "string"},
+
+	"cache_control":      {Kind: endpoint.Ignored, Why: "the bridge marks what is to be cached"},
+	"context_management": {Kind: endpoint.Ignored, Why: "old results and thinking may stay: where they do not fit, the bridge leaves them out"},
+	"speed":              {Kind: endpoint.Ignored, Why: "the answer is the same, only later; most models refuse it without a header"},
+	"diagnostics":        {Kind: endpoint.Ignored, Why: "the caching is the bridge's, not the client's"},
+	"betas":              {Kind: endpoint.Ignored, Why: "each parameter of a beta is taken or refused by its own name"},
+	"billing_policy":     {Kind: endpoint.Ignored, Why: "the key is that of the config, and so is who pays"},
+
+	"compaction":            {Kind: endpoint.Refused, Why: endpoint.NotTaken}, // the summary would have to be in the answer
+	"container":             {Kind: endpoint.Refused, Why: endpoint.NotTaken}, // of tools that the vendor runs
+	"fallbacks":             {Kind: endpoint.Refused, Why: `this endpoint does not take it: name models of the bridge in "models"`},
+	"fallback_credit_token": {Kind: endpoint.Refused, Why: endpoint.NotTaken},
+	"thread":                {Kind: endpoint.Refused, Why: noThreads},
+	"user_profile_id":       {Kind: endpoint.Refused, Why: endpoint.NotTaken}, // of an account that is not the client's
+	"workspace_id":          {Kind: endpoint.Refused, Why: endpoint.NotTaken},
+}
 
 // override applies the request to a model's settings. What only Anthropic's API has is sent to it, and
 // is an error for any other provider.
@@ -75,25 +88,7 @@ func (r *request) override(s *providers.Settings, p providers.Provider) error {
 	}
 	own := p.Format() == toolformat.FormatAnthropic
 	r.setThinking(s, own)
-	if !rawjson.IsNull(r.TopK) {
-		if !own {
-			return providers.Lacks(p.Name(), "top_k")
-		}
-		endpoint.AddMember(s, "top_k", r.TopK)
-	}
-	for _, name := range slices.Sorted(maps.Keys(r.rest)) {
-		switch value := r.rest[name]; {
-		case endpoint.SaysNothing(value):
-		case own && slices.Contains(passed, name):
-			endpoint.AddMember(s, name, value)
-		case slices.Contains(harmless, name):
-		case own:
-			return member.NotTaken(name)
-		default:
-			return providers.Lacks(p.Name(), name)
-		}
-	}
-	return nil
+	return all.Apply(s, p, own, r.rest, endpoint.Parameter{Kind: endpoint.Refused, Why: endpoint.NotTaken})
 }
 
 // setThinking sets thinking and its effort. A provider of another API is left to think as it sees fit where

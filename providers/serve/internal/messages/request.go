@@ -36,7 +36,7 @@ type request struct {
 	set       *providers.ToolSet // of the client's own tools
 	choice    providers.Choice
 	selection []providers.Selection      // the tools of the bridge that are offered; nil means all
-	rest      map[string]json.RawMessage // the members that are not known
+	rest      map[string]json.RawMessage // the members that are not mapped
 }
 
 // message is a message of a request.
@@ -45,17 +45,11 @@ type message struct {
 	Content json.RawMessage `json:"content"` // a string or an array of blocks
 }
 
-// known are the members of a request that are read.
-var known = []string{
-	"model", "messages", "system", "max_tokens", "stream", "tools", "tool_choice",
-	"temperature", "top_p", "top_k", "stop_sequences", "thinking", "output_config", "output_format", "mcp_servers",
-}
-
 // readRequest parses a body. The error names the path of what is invalid.
 func readRequest(body []byte) (*request, error) {
 	var r request
 	var err error
-	if r.rest, err = endpoint.Read(body, &r, known); err != nil {
+	if r.rest, err = endpoint.Read(body, &r, all); err != nil {
 		return nil, err
 	}
 	switch {
@@ -93,11 +87,13 @@ func readRequest(body []byte) (*request, error) {
 	return &r, r.parameters.validate()
 }
 
+const noThreads = "conversations are not kept here: send all messages, without thread"
+
 // noThread returns the error of a request whose conversation the API should keep. With its details Anthropic's clients
 // send the whole conversation instead.
 func noThread() error {
 	return &endpoint.Error{
-		Status: http.StatusBadRequest, Message: "thread: conversations are not kept here: send all messages, without thread",
+		Status: http.StatusBadRequest, Message: "thread: " + noThreads,
 		Details: map[string]any{"error_code": "thread_unsupported_request", "unsupported": []string{"thread"}},
 	}
 }

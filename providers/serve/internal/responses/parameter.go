@@ -3,14 +3,12 @@ package responses
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
-	"github.com/mcpbridge/mcpbridge/providers/serve/internal/member"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -45,7 +43,7 @@ func (p *parameters) validate() error {
 		return fmt.Errorf("max_tool_calls: expected a whole number above 0")
 	}
 	if slices.Contains(p.Include, "message.output_text.logprobs") {
-		return fmt.Errorf("include: an answer has no logprobs here: leave them out")
+		return fmt.Errorf("include: " + noLogprobs)
 	}
 	switch f := p.Text.Format; {
 	case f == nil, f.Type == "text", f.Type == "json_object":
@@ -57,14 +55,31 @@ func (p *parameters) validate() error {
 	return nil
 }
 
-// harmless are members that do not change an answer.
-var harmless = []string{
-	"user", "metadata", "client_metadata", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "prompt_cache_options",
-	"service_tier", "truncation", "stream_options",
-}
+// noLogprobs is why the probabilities of tokens are refused.
+const noLogprobs = "an answer has no logprobs here: leave them out"
 
-// passed are members that a provider of the same API is sent as they are.
-var passed = []string{"prompt_cache_key", "prompt_cache_retention", "prompt_cache_options", "safety_identifier", "service_tier", "metadata", "user"}
+// all says what becomes of each parameter that OpenAI's SDKs know.
+var all = endpoint.Parameters{
+	"model": {}, "input": {}, "instructions": {}, "tools": {}, "tool_choice": {}, "stream": {}, "store": {}, "previous_response_id": {},
+	"max_output_tokens": {}, "temperature": {}, "top_p": {}, "parallel_tool_calls": {}, "max_tool_calls": {}, "include": {}, "reasoning": {}, "text": {},
+
+	"metadata": {Kind: endpoint.Hint, Type: "object"}, "service_tier": {Kind: endpoint.Hint, Type: "string"}, "user": {Kind: endpoint.Hint, Type: "string"},
+	"safety_identifier": {Kind: endpoint.Hint, Type: "string"}, "prompt_cache_key": {Kind: endpoint.Hint, Type: "string"},
+	"prompt_cache_options": {Kind: endpoint.Hint}, "prompt_cache_retention": {Kind: endpoint.Hint},
+	"truncation": {Kind: endpoint.Hint, Type: "string"}, // what does not fit is an error of other APIs
+
+	"stream_options":  {Kind: endpoint.Ignored, Why: "its one option is the padding of events, which have none here"},
+	"client_metadata": {Kind: endpoint.Ignored, Why: "Codex tells of itself in it, to no model"},
+
+	"access_programs":    {Kind: endpoint.Refused, Why: endpoint.NotTaken},
+	"background":         {Kind: endpoint.Refused, Why: "a response is answered at once here: leave it out"},
+	"context_management": {Kind: endpoint.Refused, Why: endpoint.NotTaken}, // the compacted items would have to be in the answer
+	"conversation":       {Kind: endpoint.Refused, Why: "conversations are not kept here: send all items, or previous_response_id"},
+	"image":              {Kind: endpoint.Refused, Why: endpoint.NotTaken},
+	"moderation":         {Kind: endpoint.Refused, Why: endpoint.NotTaken}, // an answer has no such result here
+	"prompt":             {Kind: endpoint.Refused, Why: "prompts are not kept here: send its text"},
+	"top_logprobs":       {Kind: endpoint.Refused, Why: noLogprobs},
+}
 
 // override applies the request to a model's settings.
 func (r *request) override(s *providers.Settings, p providers.Provider) error {
@@ -92,19 +107,7 @@ func (r *request) override(s *providers.Settings, p providers.Provider) error {
 	default:
 		return providers.Lacks(p.Name(), "text.verbosity")
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.rest)) {
-		switch value := r.rest[name]; {
-		case endpoint.SaysNothing(value):
-		case own && slices.Contains(passed, name):
-			endpoint.AddMember(s, name, value)
-		case slices.Contains(harmless, name):
-		case own:
-			return member.NotTaken(name)
-		default:
-			return providers.Lacks(p.Name(), name)
-		}
-	}
-	return nil
+	return all.Apply(s, p, own, r.rest, endpoint.Parameter{Kind: endpoint.Refused, Why: endpoint.NotTaken})
 }
 
 // setAnswer sets the format of the answer.

@@ -23,7 +23,6 @@ type request struct {
 	Stream       bool            `json:"stream"`
 	Store        *bool           `json:"store"`
 	Previous     string          `json:"previous_response_id"`
-	Background   bool            `json:"background"`
 	parameters
 
 	id         string                          // of the response
@@ -37,29 +36,19 @@ type request struct {
 	only       []string                   // the tools that may be called; nil means all
 	selection  []providers.Selection      // the tools of the bridge that are offered; nil means all
 	listed     map[string]bool            // the servers whose tools the input, or the response, lists
-	rest       map[string]json.RawMessage // the members that are not known
-}
-
-// known are the members of a request that are read.
-var known = []string{
-	"model", "input", "instructions", "tools", "tool_choice", "stream", "store", "previous_response_id", "background",
-	"max_output_tokens", "temperature", "top_p", "parallel_tool_calls", "reasoning", "text", "max_tool_calls", "include",
+	rest       map[string]json.RawMessage // the members that are not mapped
 }
 
 // readRequest parses a body. The error names the path of what is invalid.
 func readRequest(body []byte, kept func(string) json.RawMessage) (*request, error) {
 	r := request{id: "resp_" + rand.Text(), kept: kept, listed: map[string]bool{}}
 	var err error
-	if r.rest, err = endpoint.Read(body, &r, known); err != nil {
+	if r.rest, err = endpoint.Read(body, &r, all); err != nil {
 		return nil, err
 	}
 	switch {
 	case r.Model == "":
 		return nil, fmt.Errorf("model: expected one of /v1/models")
-	case r.Background:
-		return nil, fmt.Errorf("background: a response is answered at once here: leave it out")
-	case !rawjson.IsNull(r.rest["conversation"]):
-		return nil, fmt.Errorf("conversation: conversations are not kept here: send all items, or previous_response_id")
 	case !endpoint.IsCount(r.MaxTokens):
 		return nil, fmt.Errorf("max_output_tokens: expected a whole number above 0")
 	}

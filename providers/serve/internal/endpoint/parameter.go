@@ -1,0 +1,95 @@
+package endpoint
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
+)
+
+// A Kind is what becomes of a parameter.
+type Kind int
+
+const (
+	Mapped  Kind = iota // it is decoded, and has a place in every provider's request, or in the answer
+	Own                 // a provider of the same API is sent it as it is; for any other it is an error
+	Hint                // a provider of the same API is sent it as it is, any other one not: it changes no answer
+	Ignored             // no provider is sent it
+	Refused             // it is an error
+)
+
+// A Parameter is what becomes of a member of a request.
+type Parameter struct {
+	Kind Kind
+	Type string // of its values, if that is checked here: string, object, boolean or number
+	None string // a value, beside those of SaysNothing, for what is not wanted
+	Why  string // it is ignored, or the error says
+}
+
+// Parameters are those of an API, by their names.
+type Parameters map[string]Parameter
+
+// NotTaken is the reason why a parameter is refused of which nothing else is to be said.
+const NotTaken = "this endpoint does not take it: leave it out"
+
+// find returns what becomes of a member. Those that are decoded may be in other letter case, as for encoding/json.
+func (all Parameters) find(name string) (p Parameter, known bool) {
+	if p, known = all[name]; known {
+		return p, true
+	}
+	for other, p := range all {
+		if p.Kind == Mapped && strings.EqualFold(name, other) {
+			return p, true
+		}
+	}
+	return p, false
+}
+
+// Apply applies the members of a request that are not mapped to the settings for a provider, which may be one of the
+// same API. unknown is what becomes of those that are not known.
+func (all Parameters) Apply(s *providers.Settings, p providers.Provider, same bool, rest map[string]json.RawMessage, unknown Parameter) error {
+	for _, name := range slices.Sorted(maps.Keys(rest)) {
+		value := rest[name]
+		param, known := all.find(name)
+		if !known {
+			param = unknown
+		}
+		if rawjson.IsNull(value) {
+			continue
+		}
+		if is := typeOf(value); param.Type != "" && is != param.Type {
+			return fmt.Errorf("%s: expected %s, got %s", name, articled[param.Type], articled[is])
+		}
+		switch nothing := SaysNothing(value) || string(value) == param.None; {
+		case same && (param.Kind == Own || param.Kind == Hint):
+			AddMember(s, name, value)
+		case nothing, param.Kind == Hint, param.Kind == Ignored:
+		case param.Kind == Refused:
+			return fmt.Errorf("%s: %s", name, param.Why)
+		default:
+			return providers.Lacks(p.Name(), name)
+		}
+	}
+	return nil
+}
+
+var articled = map[string]string{"string": "a string", "object": "an object", "array": "an array", "boolean": "a boolean", "number": "a number"}
+
+// typeOf returns the type of a value of JSON that is not null.
+func typeOf(value json.RawMessage) string {
+	switch value[0] {
+	case '"':
+		return "string"
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	case 't', 'f':
+		return "boolean"
+	}
+	return "number"
+}
