@@ -140,6 +140,19 @@ func (r *runner) offeredFrom() (items []bridge.Item) {
 	return items
 }
 
+// mustCall returns the names of the offered tools of which the model must call one in the first turn; nil if it need not.
+func (r *runner) mustCall() (names []string) {
+	if r.task.Must == nil || r.listed.list == nil {
+		return nil
+	}
+	for i := range r.listed.list.Items {
+		if it := &r.listed.list.Items[i]; r.task.Must.includes(it) && r.set.Find(it.Key) != nil {
+			names = append(names, it.Key)
+		}
+	}
+	return names
+}
+
 // otherMembers says which members there are, unless it is the wanted one that has no such tool.
 func otherMembers(items []bridge.Item, wanted string) string {
 	var names []string

@@ -24,6 +24,10 @@ type Task struct {
 	// means all. A selection without a tool is an error.
 	Select []Selection
 
+	// Must names tools of which the model must call one in the first turn, in place of the request's Choice; nil
+	// means that it need not. One that is not offered is an error.
+	Must *Selection
+
 	// Only are the names of the tools that are offered, in Request.Tools or the Loop; nil means
 	// all. A name of no tool is an error.
 	Only []string

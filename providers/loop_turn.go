@@ -106,6 +106,9 @@ func (r *runner) checkChoice() error {
 	if err := r.checkSelection(); err != nil {
 		return err
 	}
+	if must := r.task.Must; must != nil && r.mustCall() == nil {
+		return toolformat.Errorf(toolformat.Invalid, "%s: no such tool of the server %.100q is offered", must.From, must.Member)
+	}
 	names := r.task.Only
 	switch choice := r.task.Request.Choice; choice {
 	case ChoiceAuto, ChoiceNone, ChoiceRequired:
@@ -152,6 +155,14 @@ func (r *runner) request() *Request {
 		req.Choice = ChoiceNone
 	case r.run.Turns > 0 || r.set == nil:
 		req.Choice = ChoiceAuto
+	}
+	if must := r.mustCall(); must != nil && req.Choice == ChoiceAuto && r.run.Turns == 0 {
+		req.Choice = ChoiceRequired
+		if len(must) == 1 {
+			req.Choice = Choice(must[0])
+		} else {
+			req.Tools = r.set.only(must)
+		}
 	}
 	if r.answer != nil {
 		r.answer.ask(&req, r.final != "")

@@ -64,8 +64,15 @@ func newHiddenRounds(maxSize int) *hiddenRounds {
 }
 
 // with returns the digest of the conversation with one more message. Of a message with calls
-// only their ids count, since clients change the rest.
+// only their ids count, since clients change the rest. Calls that have run here do not count.
 func (d digest) with(m *providers.Message) digest {
+	if hasRun(m) {
+		own := *m
+		if own.Parts = withoutRuns(m.Parts); len(own.Parts) == 0 {
+			return d
+		}
+		m = &own
+	}
 	h := sha256.New()
 	h.Write(d[:])
 	h.Write([]byte(m.Role))

@@ -57,11 +57,17 @@ func TestSelection(t *testing.T) {
 		{"responses", "", input + `,"tools":[{"type":"mcp","server_label":"x"}]`, `400 tools[0].server_label: no tools of a server \"x\" are available: the servers are docs, git`},
 		{"responses", "", input + `,"tools":[{"type":"mcp"}]`, "400 tools[0].server_label: expected the name"},
 		{"responses", "", input + `,"tools":[{"type":"mcp","server_label":"git","require_approval":"always"}]`, "400 tools[0].require_approval: "},
+		{"responses", "", input + `,"tools":[{"type":"mcp","server_label":"git"},{"type":"mcp","server_label":"git","allowed_tools":["get"]}]`, `400 tools[1].server_label: \"git\" is that of another tool, too`},
+		{"responses", "", input + `,"tools":[{"type":"mcp","server_label":"git"}],"tool_choice":{"type":"mcp","server_label":"git","name":"put"}`, "git__get git__put must git__put"},
+		{"responses", "", input + `,"tools":[{"type":"mcp","server_label":"git"},{"type":"mcp","server_label":"docs"}],"tool_choice":{"type":"mcp","server_label":"docs"}`, "docs__get docs__put must required"},
+		{"responses", "", input + `,"tools":[{"type":"mcp","server_label":"git"}],"tool_choice":{"type":"mcp","server_label":"docs"}`, "400 tool_choice.server_label: expected that of a tool"},
+		{"responses", "", input + `,"tools":[{"type":"mcp","server_label":"git"}],"tool_choice":{"type":"mcp","server_label":"git","name":"x"}`, `400 tool_choice: no such tool of the server \"git\" is offered`},
 		{"responses", "*", input + `,"tools":[{"type":"mcp","server_label":"git"}]`, "400 X-Mcpbridge-Tools: the request itself selects servers"},
 		{"messages", "", messages + `,"mcp_servers":[{"type":"url","name":"docs","url":"http://127.0.0.1:1"}]`, "docs__get docs__put"},
 		{"messages", "", messages + `,"mcp_servers":[{"name":"docs","tool_configuration":{"allowed_tools":["get"]}}]`, "docs__get"},
 		{"messages", "", messages + `,"mcp_servers":[{"name":"docs","tool_configuration":{"enabled":false}}]`, ""},
 		{"messages", "", messages + `,"mcp_servers":[{"name":"docs"},{"name":"git"}],"tools":[{"type":"mcp_toolset","mcp_server_name":"git","default_config":{"enabled":false},"configs":{"get":{"enabled":true}}},{"type":"mcp_toolset","mcp_server_name":"docs","configs":{"get":{"enabled":false}}},{"name":"own","input_schema":{"type":"object"}}]`, "own git__get docs__put"},
+		{"messages", "", messages + `,"mcp_servers":[{"name":"git"},{"name":"docs"},{"name":"git"}]`, `400 mcp_servers.2.name: \"git\" is that of mcp_servers.0, too`},
 		{"messages", "", messages + `,"mcp_servers":[{"name":"x"}]`, `400 mcp_servers.0.name: no tools of a server \"x\"`},
 		{"messages", "", messages + `,"tools":[{"type":"mcp_toolset","mcp_server_name":"git"}]`, "400 tools.0.mcp_server_name: expected a name in mcp_servers"},
 	} {
@@ -85,6 +91,9 @@ func TestSelection(t *testing.T) {
 		var names []string
 		for _, tool := range model.requests[0].Tools.Tools() {
 			names = append(names, tool.Name)
+		}
+		if choice := model.requests[0].Choice; choice != providers.ChoiceAuto {
+			names = append(names, "must", string(choice))
 		}
 		if got := strings.Join(names, " "); got != c.want {
 			t.Errorf("%s: %s, want %s", c.body, got, c.want)
@@ -119,10 +128,15 @@ func TestShownCalls(t *testing.T) {
 		},
 	})
 	ids := regexp.MustCompile(`(mcp|mcpl|mcptoolu|msg|resp)_[A-Z0-9]{20,}`)
+	previous := ""
 	ask := func(path, body string) string {
+		body = strings.Replace(body, "PREVIOUS", previous, 1)
 		model.turns = []providers.Turn{says("", call("1", "git__get", `{"what":"it"}`)), says("", call("2", "git__get", `{"what":""}`)), says("Done.")}
 		w := httptest.NewRecorder()
 		server.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(body)))
+		if id := regexp.MustCompile(`resp_[A-Z0-9]{20,}`).FindString(w.Body.String()); id != "" {
+			previous = id
+		}
 		return ids.ReplaceAllString(w.Body.String(), "${1}_ID")
 	}
 	const (
@@ -140,6 +154,11 @@ func TestShownCalls(t *testing.T) {
 	}{
 		{"/v1/responses", response + "}", []string{`"output":[` + listed + `,` + item + `,{"id":"mcp_ID"`, `"status":"failed"`, `"output":null,"error":"nothing to get"`, `"text":"Done."`}},
 		{"/v1/responses", strings.Replace(response, `"go"`, `[`+listed+`,{"role":"user","content":"go"}]`, 1) + "}", []string{`"output":[` + item}},
+		{"/v1/responses", response + `,"store":true}`, []string{`"output":[` + listed}},
+		{"/v1/responses", response + `,"store":true,"previous_response_id":"PREVIOUS"}`, []string{`"output":[` + item}},
+		{"/v1/responses", response + `,"store":true,"previous_response_id":"PREVIOUS"}`, []string{`"output":[` + item}},
+		{"/v1/responses", `{"model":"m","input":"go","store":true}`, []string{`"output":[{"id":"msg_ID"`}},
+		{"/v1/responses", response + `,"previous_response_id":"PREVIOUS"}`, []string{`"output":[` + listed + `,` + item}},
 		{"/v1/responses", response + `,"stream":true}`, []string{
 			`{"item":` + unlisted + `,"output_index":0,"sequence_number":2,"type":"response.output_item.added"}`,
 			`{"item_id":"mcpl_ID","output_index":0,"sequence_number":3,"type":"response.mcp_list_tools.in_progress"}`,
@@ -163,5 +182,50 @@ func TestShownCalls(t *testing.T) {
 				t.Errorf("%s\nis missing in\n%s", want, got)
 			}
 		}
+	}
+}
+
+// Calls of servers that a client sends back are shown to the model as the calls and results that they are. The rounds
+// that the client did not see are found as without them, and what a provider has signed stays as it was.
+func TestCallsSentBack(t *testing.T) {
+	const (
+		use      = `{"type":"mcp_tool_use","id":"u1","name":"get","server_name":"git","input":{"what":"it"}},{"type":"mcp_tool_result","tool_use_id":"u1","is_error":true,"content":[{"type":"text","text":"gone"}]}`
+		messages = `{"model":"here/m","max_tokens":9,"messages":[{"role":"user","content":"go"},{"role":"assistant","content":[{"type":"text","text":"Hm."},` + use + `,{"type":"text","text":"Gone."}]},{"role":"user","content":"so?"}]`
+		input    = `{"model":"here/m","input":[{"role":"user","content":"go"},{"role":"assistant","content":"Hm."},
+			{"type":"mcp_call","id":"u1","server_label":"git","name":"get","arguments":"{\"what\":\"it\"}","output":null,"error":"gone"},
+			{"role":"assistant","content":"Gone."},{"role":"user","content":"so?"}]`
+		want = "user go|assistant Hm. git__get({\"what\":\"it\"})|tool Error: gone|assistant Gone.|user so?"
+	)
+	show := func(messages []providers.Message) string {
+		var all []string
+		for _, m := range messages {
+			text := string(m.Role) + " " + m.Text()
+			for _, p := range m.Parts {
+				switch {
+				case p.Call != nil:
+					text += " " + p.Call.Name + "(" + string(p.Call.Arguments) + ")"
+				case p.Result != nil:
+					text += p.Result.Text(true)
+				}
+			}
+			all = append(all, text)
+		}
+		return strings.Join(all, "|")
+	}
+	for path, body := range map[string]string{"/v1/messages": messages, "/v1/responses": input} {
+		f := newFront(t, says("ok"))
+		f.postTo(path, "", body+"}")
+		if got := show(f.requests[0].Messages); got != want {
+			t.Errorf("%s: %s\nwant %s", path, got, want)
+		}
+	}
+	f := newFront(t, says("", call("a", "double", `{"n":2}`)), says("", call("b", "draw", "{}")), says("drawn"))
+	_, body := f.post("", `{"model":"here/m",`+drawTool+`,"messages":[{"role":"user","content":"go"}]}`)
+	id := regexp.MustCompile(`call_[A-Z0-9]{20,}`).FindString(body)
+	f.postTo("/v1/responses", "", `{"model":"here/m","tools":[{"type":"function","name":"draw","parameters":{"type":"object"}}],"input":[{"role":"user","content":"go"},
+		{"type":"mcp_call","id":"m1","server_label":"x","name":"double","arguments":"{\"n\":2}","output":"4"},
+		{"type":"function_call","call_id":"`+id+`","name":"draw","arguments":"{}"},{"type":"function_call_output","call_id":"`+id+`","output":"a cat"}]}`)
+	if got := show(f.requests[2].Messages); got != `user go|assistant  double({"n":2})|tool 4|assistant  draw({})|tool a cat` {
+		t.Error(got)
 	}
 }

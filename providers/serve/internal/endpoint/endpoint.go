@@ -35,6 +35,7 @@ type Request struct {
 	Choice    providers.Choice
 	Only      []string              // the tools that may be called; nil means all
 	Select    []providers.Selection // the tools of the bridge that are offered; nil means all
+	Must      *providers.Selection  // the tools of the bridge of which one must be called first; nil means that none must
 	Stream    bool
 	MaxCalls  int // of the bridge's tools; 0 means the bridge's own limit
 

@@ -147,6 +147,23 @@ func AddResult(messages []providers.Message, id string, parts []providers.Part, 
 	return AddPart(messages, providers.RoleTool, providers.Part{Type: providers.PartResult, Result: result}), nil
 }
 
+// Ran returns the parts of the assistant's message for a call that has run here: the call and its result, which has
+// some content. Clients have both in one message.
+func Ran(call *providers.Call, content []providers.Part, failed bool) ([]providers.Part, error) {
+	result, err := resultOf(content, failed)
+	if err != nil {
+		return nil, err
+	}
+	return []providers.Part{
+		{Type: providers.PartCall, Call: call},
+		{Type: providers.PartResult, Result: &providers.Result{ID: call.ID, Name: call.Name, Content: result}},
+	}, nil
+}
+
+// ToolOf returns a name for a tool of a server in calls of earlier answers, as the bridge names it unless its config
+// has another prefix for the server.
+func ToolOf(server, tool string) string { return server + "__" + tool }
+
 // resultOf returns the parts of a tool's message as the result of a call.
 func resultOf(parts []providers.Part, failed bool) (*toolformat.Result, error) {
 	blocks := make([][]byte, len(parts))

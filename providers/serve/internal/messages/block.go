@@ -21,6 +21,7 @@ type block struct {
 	Source json.RawMessage `json:"source"` // of an image or a document; text of a search result
 	ID     string          `json:"id"`
 	Name   string          `json:"name"`
+	Server string          `json:"server_name"` // that has the tool of a call that has run here
 	Input  json.RawMessage `json:"input"`
 
 	CallID  string          `json:"tool_use_id"`
@@ -85,6 +86,16 @@ func (b *block) parts(ofAssistant bool) ([]providers.Part, error) {
 		return nil, fmt.Errorf("type: %.40q is not supported: expected text, thinking or tool_use", b.Type)
 	}
 	return nil, fmt.Errorf("type: %.40q is not supported: expected text, image, document, search_result or tool_result", b.Type)
+}
+
+// ran returns the parts of a call that has run here, with its result.
+func (b *block) ran(result *block) ([]providers.Part, error) {
+	content, err := contentParts(result.Content)
+	if err != nil {
+		return nil, err
+	}
+	call := &providers.Call{ID: b.ID, Name: endpoint.ToolOf(b.Server, b.Name), Arguments: providers.Arguments(string(b.Input))}
+	return endpoint.Ran(call, content, result.IsError)
 }
 
 // ranElsewhere are the blocks of the assistant, beside the results, that only Anthropic's API understands.

@@ -161,6 +161,7 @@ func (r *request) add(m *message) error {
 		return nil
 	}
 	var parts []providers.Part
+	uses := map[string]*block{} // the calls that have run here
 	err := member.Elements("content", blocks, m.Content, func(_ int, raw []byte) error {
 		b, err := readBlock(raw)
 		switch {
@@ -168,6 +169,12 @@ func (r *request) add(m *message) error {
 			return err
 		case b.Type == "tool_result" && m.Role == "user":
 			return r.addResult(b)
+		case b.Type == mcpUse:
+			uses[b.ID] = b
+		case b.Type == mcpResult && uses[b.CallID] != nil:
+			some, err := uses[b.CallID].ran(b)
+			parts = append(parts, some...)
+			return err
 		}
 		some, err := b.parts(m.Role == "assistant")
 		parts = append(parts, some...)

@@ -3,6 +3,7 @@ package messages
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
@@ -41,6 +42,9 @@ func (r *request) readServers() error {
 		from := fmt.Sprintf("mcp_servers.%d.name", i)
 		if s.Name == "" {
 			return fmt.Errorf("%s: expected the name of a server of the bridge", from)
+		}
+		if first, taken := selected[s.Name]; taken {
+			return fmt.Errorf("%s: %.100q is that of %s, too", from, s.Name, strings.TrimSuffix(first.From, ".name"))
 		}
 		one := providers.Selection{Member: s.Name, From: from}
 		if s.Only.Allowed != nil {

@@ -2,7 +2,9 @@ package responses
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -115,11 +117,12 @@ func (a *answer) Event(e providers.Event) {
 	}
 }
 
-// list adds the lists of tools of the servers that the client has named, but for those that it has already.
+// list adds the lists of tools of the servers that the client has named, but for those that it, or the conversation that
+// it continues, has already.
 func (a *answer) list(offered []bridge.Item) {
 	for n := range offered {
 		server := offered[n].Member
-		if a.request.Previous != "" || a.request.listed[server] {
+		if a.request.listed[server] {
 			continue
 		}
 		a.request.listed[server] = true
@@ -220,9 +223,13 @@ func (a *answer) itemsToKeep() map[string]json.RawMessage {
 	}
 	if a.request.keep() != "" {
 		keep(a.head.ID, &a.head)
+		keep(listedBy(a.head.ID), slices.Sorted(maps.Keys(a.request.listed)))
 	}
 	return kept
 }
+
+// listedBy is the id under which the servers are kept whose tools a response, or one before it, has listed.
+func listedBy(id string) string { return id + " lists" }
 
 // Fail ends the response with an error.
 func (a *answer) Fail(e *endpoint.Error) {

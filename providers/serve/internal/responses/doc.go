@@ -22,7 +22,7 @@ func (API) Read(body []byte, kept func(string) json.RawMessage) (*endpoint.Reque
 		return nil, err
 	}
 	return &endpoint.Request{
-		Model: r.Model, System: r.system.String(), Messages: r.messages, Tools: r.set, Choice: r.choice, Only: r.only, Select: r.selection,
+		Model: r.Model, System: r.system.String(), Messages: r.messages, Tools: r.set, Choice: r.choice, Only: r.only, Select: r.selection, Must: r.must,
 		Stream: r.Stream, Override: r.override, Format: toolformat.FormatOpenAIResponses, CallPrefix: "call_", Answer: r.begin,
 		Previous: r.Previous, Keep: r.keep(), MaxCalls: int(r.MaxCalls),
 	}, nil

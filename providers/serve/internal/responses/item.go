@@ -25,8 +25,9 @@ type item struct {
 	Arguments string          `json:"arguments"`
 	Input     string          `json:"input"` // of a custom tool's call
 	Output    json.RawMessage `json:"output"`
+	Error     json.RawMessage `json:"error"` // of a call that has run here
 
-	Server  string `json:"server_label"` // of a list of tools
+	Server  string `json:"server_label"` // of a list of tools, and of such a call
 	Summary []struct {
 		Text string `json:"text"`
 	} `json:"summary"`
@@ -64,6 +65,8 @@ func (r *request) add(raw []byte) error {
 		}
 		r.sign(raw, i.Encrypted != "")
 		return nil
+	case mcpCall:
+		return r.addRun(&i)
 	case mcpTools:
 		r.listed[i.Server] = true
 		return nil
@@ -80,10 +83,9 @@ func (r *request) add(raw []byte) error {
 	return fmt.Errorf("type: %.40q is not supported: expected message, reasoning, function_call, function_call_output, custom_tool_call or custom_tool_call_output", i.Type)
 }
 
-// ranElsewhere are the items of calls that clients repeat and that do not run here: those of the vendor's own tools, and of
-// MCP servers.
+// ranElsewhere are the items of calls that clients repeat and that do not run here: those of the vendor's own tools.
 var ranElsewhere = []string{
-	mcpCall, "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "tool_search_call", "tool_search_output",
+	"web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "tool_search_call", "tool_search_output",
 	"computer_call", "computer_call_output", "local_shell_call", "local_shell_call_output", "shell_call", "shell_call_output",
 	"apply_patch_call", "apply_patch_call_output", "program", "program_output",
 }
@@ -129,6 +131,25 @@ func (r *request) addCall(i *item, raw []byte, arguments json.RawMessage) error 
 	r.addPart(providers.Part{Type: providers.PartCall, Call: &providers.Call{ID: i.CallID, Name: inNamespace(i.Namespace, i.Name), Arguments: arguments}})
 	r.sign(raw, false)
 	return nil
+}
+
+// addRun adds a call that has run here, with its result.
+func (r *request) addRun(i *item) error {
+	if i.ID == "" || i.Name == "" {
+		return fmt.Errorf("expected an id and a name")
+	}
+	output, failed := i.Output, !rawjson.IsNull(i.Error)
+	if failed {
+		output = i.Error
+	}
+	text, isText := wire.Text(output)
+	if !isText && !rawjson.IsNull(output) { // an error may be an object
+		text = string(output)
+	}
+	call := &providers.Call{ID: i.ID, Name: endpoint.ToolOf(i.Server, i.Name), Arguments: providers.Arguments(i.Arguments)}
+	parts, err := endpoint.Ran(call, []providers.Part{{Type: providers.PartText, Text: text}}, failed)
+	r.addPart(parts...)
+	return err
 }
 
 // addPart adds parts to the message of the assistant.

@@ -35,7 +35,8 @@ type request struct {
 	choice     providers.Choice
 	only       []string                   // the tools that may be called; nil means all
 	selection  []providers.Selection      // the tools of the bridge that are offered; nil means all
-	listed     map[string]bool            // the servers whose tools the input, or the response, lists
+	must       *providers.Selection       // those of which one must be called; nil means that none must
+	listed     map[string]bool            // the servers whose tools the input, an earlier response or this one lists
 	rest       map[string]json.RawMessage // the members that are not mapped
 }
 
@@ -54,6 +55,9 @@ func readRequest(body []byte, kept func(string) json.RawMessage) (*request, erro
 	}
 	if err := r.readTools(); err != nil {
 		return nil, err
+	}
+	for server := range wire.Elements(kept(listedBy(r.Previous))) {
+		r.listed[rawjson.TextOf(server)] = true
 	}
 	r.system.WriteString(r.Instructions)
 	if err := r.readInput(); err != nil {
@@ -120,8 +124,10 @@ func (r *request) readChoice() error {
 			r.only = append(r.only, name)
 		}
 		return r.chooseMode("tool_choice.mode", rawjson.TextAt(r.Choice, "mode"))
+	case "mcp":
+		return r.mustCall(rawjson.TextAt(r.Choice, "server_label"), rawjson.TextAt(r.Choice, "name"))
 	default:
-		return fmt.Errorf("tool_choice.type: %.40q is not supported: expected function, custom or allowed_tools", kind)
+		return fmt.Errorf("tool_choice.type: %.40q is not supported: expected function, custom, mcp or allowed_tools", kind)
 	}
 }
 

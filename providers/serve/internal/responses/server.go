@@ -3,6 +3,7 @@ package responses
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
@@ -34,6 +35,22 @@ func (r *request) addServer(at int, tool []byte) error {
 		}
 		s.Match = endpoint.Literal(names)
 	}
+	if slices.ContainsFunc(r.selection, func(other providers.Selection) bool { return other.Member == s.Member }) {
+		return fmt.Errorf("server_label: %.100q is that of another tool, too: name all its tools in one", s.Member)
+	}
 	r.selection = append(r.selection, s)
+	return nil
+}
+
+// mustCall reads a tool_choice of the type mcp: a server whose tools the request has, and the tool of it that must be
+// called; "" means any of its tools.
+func (r *request) mustCall(server, tool string) error {
+	if !slices.ContainsFunc(r.selection, func(s providers.Selection) bool { return s.Member == server }) {
+		return fmt.Errorf("tool_choice.server_label: expected that of a tool of the type mcp, got %.100q", server)
+	}
+	r.must = &providers.Selection{Member: server, From: "tool_choice"}
+	if tool != "" {
+		r.must.Match = endpoint.Literal([]string{tool})
+	}
 	return nil
 }
