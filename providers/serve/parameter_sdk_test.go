@@ -13,8 +13,8 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/completions"
-	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/messages"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/parameter"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/responses"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -151,7 +151,7 @@ func TestParameterNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	apis := map[string]endpoint.API{"/v1/chat/completions": completions.API{}, "/v1/responses": responses.API{}, "/v1/messages": messages.API{}}
+	apis := map[string]interface{ Parameters() parameter.Parameters }{"/v1/chat/completions": completions.API{}, "/v1/responses": responses.API{}, "/v1/messages": messages.API{}}
 	for line := range strings.Lines(string(names)) {
 		words := strings.Fields(line)
 		if words[0] == "#" {
@@ -161,7 +161,7 @@ func TestParameterNames(t *testing.T) {
 		at := slices.IndexFunc(sdkAPIs, func(a sdkAPI) bool { return a.path == words[0] })
 		for _, name := range words[1:] {
 			p, known := all[name]
-			if !known || p.Why == "" && (p.Kind == endpoint.Ignored || p.Kind == endpoint.Refused) {
+			if !known || p.Why == "" && (p.Kind == parameter.Ignored || p.Kind == parameter.Refused) {
 				t.Errorf("%s %s: no place in the table of parameters, or no reason there", words[0], name)
 			}
 			if name != "model" && name != "messages" && name != "input" && sdkAPIs[at].parameters[name] == "" {

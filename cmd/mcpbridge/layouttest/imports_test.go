@@ -70,7 +70,7 @@ var rules = []struct {
 	{"providers/serve", with(centre, "providers", "providers/internal/*", "providers/serve/internal/*")},
 	{"providers/serve/internal/member", []string{"bridge/wire"}},
 	{"providers/serve/internal/endpoint", with(centre, "providers", "providers/internal/*", "providers/serve/internal/member")},
-	{"providers/serve/internal/*", with(centre, "providers", "providers/internal/*", "providers/serve/internal/endpoint", "providers/serve/internal/member")},
+	{"providers/serve/internal/*", with(centre, "providers", "providers/internal/*", "providers/serve/internal/endpoint", "providers/serve/internal/member", "providers/serve/internal/parameter")},
 	{"providers/*", with(centre, "providers", "providers/internal/*")},
 
 	// The programs.

@@ -9,6 +9,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/parameter"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -95,21 +96,21 @@ func (p *parameters) apply(s *providers.Settings) {
 const onlyText = "an answer of this endpoint has only text and tool calls: leave it out"
 
 // all says what becomes of each parameter that OpenAI's SDKs know.
-var all = endpoint.Parameters{
+var all = map[string]parameter.Parameter{
 	"model": {}, "messages": {}, "tools": {}, "tool_choice": {}, "parallel_tool_calls": {}, "functions": {}, "function_call": {},
 	"stream": {}, "stream_options": {}, "max_tokens": {}, "max_completion_tokens": {}, "n": {}, "temperature": {}, "top_p": {}, "stop": {},
 	"seed": {}, "presence_penalty": {}, "frequency_penalty": {}, "reasoning_effort": {}, "response_format": {},
 
-	"logit_bias": {Kind: endpoint.Own}, "moderation": {Kind: endpoint.Own}, "prediction": {Kind: endpoint.Own}, "verbosity": {Kind: endpoint.Own},
-	"web_search_options": {Kind: endpoint.Own},
+	"logit_bias": {Kind: parameter.Own}, "moderation": {Kind: parameter.Own}, "prediction": {Kind: parameter.Own}, "verbosity": {Kind: parameter.Own},
+	"web_search_options": {Kind: parameter.Own},
 
-	"metadata": {Kind: endpoint.Hint, Type: "object"}, "service_tier": {Kind: endpoint.Hint, Type: "string"},
-	"store": {Kind: endpoint.Hint, Type: "boolean"}, "user": {Kind: endpoint.Hint, Type: "string"},
-	"safety_identifier": {Kind: endpoint.Hint, Type: "string"}, "prompt_cache_key": {Kind: endpoint.Hint, Type: "string"},
-	"prompt_cache_options": {Kind: endpoint.Hint}, "prompt_cache_retention": {Kind: endpoint.Hint},
+	"metadata": {Kind: parameter.Hint, Type: "object"}, "service_tier": {Kind: parameter.Hint, Type: "string"},
+	"store": {Kind: parameter.Hint, Type: "boolean"}, "user": {Kind: parameter.Hint, Type: "string"},
+	"safety_identifier": {Kind: parameter.Hint, Type: "string"}, "prompt_cache_key": {Kind: parameter.Hint, Type: "string"},
+	"prompt_cache_options": {Kind: parameter.Hint}, "prompt_cache_retention": {Kind: parameter.Hint},
 
-	"logprobs": {Kind: endpoint.Refused, Why: onlyText}, "top_logprobs": {Kind: endpoint.Refused, Why: onlyText},
-	"audio": {Kind: endpoint.Refused, Why: onlyText}, "modalities": {Kind: endpoint.Refused, None: `["text"]`, Why: onlyText},
+	"logprobs": {Kind: parameter.Refused, Why: onlyText}, "top_logprobs": {Kind: parameter.Refused, Why: onlyText},
+	"audio": {Kind: parameter.Refused, Why: onlyText}, "modalities": {Kind: parameter.Refused, None: `["text"]`, Why: onlyText},
 }
 
 // override applies the request to a model's settings. Members that no SDK knows go to a provider of Chat Completions
@@ -120,5 +121,5 @@ func (r *request) override(s *providers.Settings, p providers.Provider) error {
 	}
 	s.Serial = s.Serial || r.Parallel != nil && !*r.Parallel || r.legacy.used()
 	r.parameters.apply(s)
-	return all.Apply(s, p, p.Format() == toolformat.FormatOpenAI, r.rest, endpoint.Parameter{Kind: endpoint.Own})
+	return parameter.Parameters(all).Apply(s, p, p.Format() == toolformat.FormatOpenAI, r.rest, parameter.Parameter{Kind: parameter.Own})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/member"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/parameter"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -65,7 +66,7 @@ type call struct {
 func readRequest(body []byte) (*request, error) {
 	var r request
 	var err error
-	if r.rest, err = endpoint.Read(body, &r, all); err != nil {
+	if r.rest, err = endpoint.Read(body, &r, parameter.Parameters(all).Mapped()); err != nil {
 		return nil, err
 	}
 	switch {

@@ -18,9 +18,6 @@ type API interface {
 	// or nil. The error is an *Error, or is for the client and begins with the path of the member that is wrong.
 	Read(body []byte, kept func(id string) json.RawMessage) (*Request, error)
 
-	// Parameters says what becomes of each parameter. It must not be changed.
-	Parameters() Parameters
-
 	// Fail answers a request that was not read, or not let in.
 	Fail(w http.ResponseWriter, e *Error)
 }

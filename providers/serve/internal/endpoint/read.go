@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -22,8 +23,8 @@ const MaxSequences = 100
 // maxUnknown bounds the members of a request that are not known.
 const maxUnknown = 100
 
-// Read decodes a body into v, as member.Decode does, and returns its members other than those that are mapped.
-func Read(body []byte, v any, all Parameters) (map[string]json.RawMessage, error) {
+// Read decodes a body into v, as member.Decode does, and returns its members other than those that are known.
+func Read(body []byte, v any, known []string) (map[string]json.RawMessage, error) {
 	seen := map[string]bool{}
 	for name := range wire.Members(body) {
 		as := strings.ToLower(name) // as encoding/json matches them
@@ -41,8 +42,7 @@ func Read(body []byte, v any, all Parameters) (map[string]json.RawMessage, error
 	}
 	delete(rest, "models") // ReadFallbacks
 	maps.DeleteFunc(rest, func(name string, _ json.RawMessage) bool {
-		p, known := all.find(name)
-		return known && p.Kind == Mapped
+		return slices.ContainsFunc(known, func(own string) bool { return strings.EqualFold(own, name) }) // as encoding/json matches them
 	})
 	if len(rest) > maxUnknown {
 		return nil, fmt.Errorf("the request has %d unknown members: expected at most %d", len(rest), maxUnknown)
@@ -67,15 +67,6 @@ func ReadFallbacks(body []byte) ([]string, error) {
 		return r.Models[1:], nil
 	}
 	return r.Models, nil
-}
-
-// SaysNothing reports whether the value of a member is the one that clients send for what is not wanted.
-func SaysNothing(value json.RawMessage) bool {
-	switch string(value) {
-	case "null", "false", "0", `""`, "{}", "[]":
-		return true
-	}
-	return false
 }
 
 // IsCount reports whether a number is whole, and not negative.
@@ -148,8 +139,10 @@ func AddResult(messages []providers.Message, id string, parts []providers.Part, 
 }
 
 // Ran returns the parts of the assistant's message for a call that has run here: the call and its result, which has
-// some content. Clients have both in one message.
-func Ran(call *providers.Call, content []providers.Part, failed bool) ([]providers.Part, error) {
+// some content. Clients have both in one message. The name of the tool begins with that of its server, as the bridge
+// has it unless its config has another prefix.
+func Ran(server string, call *providers.Call, content []providers.Part, failed bool) ([]providers.Part, error) {
+	call.Name = server + "__" + call.Name
 	result, err := resultOf(content, failed)
 	if err != nil {
 		return nil, err
@@ -159,10 +152,6 @@ func Ran(call *providers.Call, content []providers.Part, failed bool) ([]provide
 		{Type: providers.PartResult, Result: &providers.Result{ID: call.ID, Name: call.Name, Content: result}},
 	}, nil
 }
-
-// ToolOf returns a name for a tool of a server in calls of earlier answers, as the bridge names it unless its config
-// has another prefix for the server.
-func ToolOf(server, tool string) string { return server + "__" + tool }
 
 // resultOf returns the parts of a tool's message as the result of a call.
 func resultOf(parts []providers.Part, failed bool) (*toolformat.Result, error) {

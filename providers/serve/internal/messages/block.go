@@ -94,8 +94,8 @@ func (b *block) ran(result *block) ([]providers.Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	call := &providers.Call{ID: b.ID, Name: endpoint.ToolOf(b.Server, b.Name), Arguments: providers.Arguments(string(b.Input))}
-	return endpoint.Ran(call, content, result.IsError)
+	call := &providers.Call{ID: b.ID, Name: b.Name, Arguments: providers.Arguments(string(b.Input))}
+	return endpoint.Ran(b.Server, call, content, result.IsError)
 }
 
 // ranElsewhere are the blocks of the assistant, beside the results, that only Anthropic's API understands.

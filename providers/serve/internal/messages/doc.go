@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/parameter"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -40,8 +41,8 @@ func dotted(err error) error {
 	return errors.New(strings.NewReplacer("[", ".", "]", "").Replace(path) + ": " + text)
 }
 
-// Parameters implements endpoint.API.
-func (API) Parameters() endpoint.Parameters { return all }
+// Parameters says what becomes of each parameter. It must not be changed.
+func (API) Parameters() parameter.Parameters { return all }
 
 // Fail implements endpoint.API.
 func (API) Fail(w http.ResponseWriter, e *endpoint.Error) { endpoint.Refuse(w, e, errorOf(e)) }

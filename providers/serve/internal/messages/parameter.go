@@ -7,6 +7,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/parameter"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -46,28 +47,28 @@ func (p *parameters) validate() error {
 }
 
 // all says what becomes of each parameter that Anthropic's SDKs know.
-var all = endpoint.Parameters{
+var all = map[string]parameter.Parameter{
 	"model": {}, "messages": {}, "system": {}, "max_tokens": {}, "stream": {}, "tools": {}, "tool_choice": {}, "mcp_servers": {},
 	"temperature": {}, "top_p": {}, "stop_sequences": {}, "thinking": {}, "output_config": {}, "output_format": {},
 
-	"top_k": {Kind: endpoint.Own, Type: "number"}, "inference_geo": {Kind: endpoint.Own, Type: "string"},
+	"top_k": {Kind: parameter.Own, Type: "number"}, "inference_geo": {Kind: parameter.Own, Type: "string"},
 
-	"metadata": {Kind: endpoint.Hint, Type: "object"}, "service_tier": {Kind: endpoint.Hint, Type: "string"},
+	"metadata": {Kind: parameter.Hint, Type: "object"}, "service_tier": {Kind: parameter.Hint, Type: "string"},
 
-	"cache_control":      {Kind: endpoint.Ignored, Why: "the bridge marks what is to be cached"},
-	"context_management": {Kind: endpoint.Ignored, Why: "old results and thinking may stay: where they do not fit, the bridge leaves them out"},
-	"speed":              {Kind: endpoint.Ignored, Why: "the answer is the same, only later; most models refuse it without a header"},
-	"diagnostics":        {Kind: endpoint.Ignored, Why: "the caching is the bridge's, not the client's"},
-	"betas":              {Kind: endpoint.Ignored, Why: "each parameter of a beta is taken or refused by its own name"},
-	"billing_policy":     {Kind: endpoint.Ignored, Why: "the key is that of the config, and so is who pays"},
+	"cache_control":      {Kind: parameter.Ignored, Why: "the bridge marks what is to be cached"},
+	"context_management": {Kind: parameter.Ignored, Why: "old results and thinking may stay: where they do not fit, the bridge leaves them out"},
+	"speed":              {Kind: parameter.Ignored, Why: "the answer is the same, only later; most models refuse it without a header"},
+	"diagnostics":        {Kind: parameter.Ignored, Why: "the caching is the bridge's, not the client's"},
+	"betas":              {Kind: parameter.Ignored, Why: "each parameter of a beta is taken or refused by its own name"},
+	"billing_policy":     {Kind: parameter.Ignored, Why: "the key is that of the config, and so is who pays"},
 
-	"compaction":            {Kind: endpoint.Refused, Why: endpoint.NotTaken}, // the summary would have to be in the answer
-	"container":             {Kind: endpoint.Refused, Why: endpoint.NotTaken}, // of tools that the vendor runs
-	"fallbacks":             {Kind: endpoint.Refused, Why: `this endpoint does not take it: name models of the bridge in "models"`},
-	"fallback_credit_token": {Kind: endpoint.Refused, Why: endpoint.NotTaken},
-	"thread":                {Kind: endpoint.Refused, Why: noThreads},
-	"user_profile_id":       {Kind: endpoint.Refused, Why: endpoint.NotTaken}, // of an account that is not the client's
-	"workspace_id":          {Kind: endpoint.Refused, Why: endpoint.NotTaken},
+	"compaction":            {Kind: parameter.Refused, Why: parameter.NotTaken}, // the summary would have to be in the answer
+	"container":             {Kind: parameter.Refused, Why: parameter.NotTaken}, // of tools that the vendor runs
+	"fallbacks":             {Kind: parameter.Refused, Why: `this endpoint does not take it: name models of the bridge in "models"`},
+	"fallback_credit_token": {Kind: parameter.Refused, Why: parameter.NotTaken},
+	"thread":                {Kind: parameter.Refused, Why: noThreads},
+	"user_profile_id":       {Kind: parameter.Refused, Why: parameter.NotTaken}, // of an account that is not the client's
+	"workspace_id":          {Kind: parameter.Refused, Why: parameter.NotTaken},
 }
 
 // override applies the request to a model's settings. What only Anthropic's API has is sent to it, and
@@ -88,7 +89,7 @@ func (r *request) override(s *providers.Settings, p providers.Provider) error {
 	}
 	own := p.Format() == toolformat.FormatAnthropic
 	r.setThinking(s, own)
-	return all.Apply(s, p, own, r.rest, endpoint.Parameter{Kind: endpoint.Refused, Why: endpoint.NotTaken})
+	return parameter.Parameters(all).Apply(s, p, own, r.rest, parameter.Parameter{Kind: parameter.Refused, Why: parameter.NotTaken})
 }
 
 // setThinking sets thinking and its effort. A provider of another API is left to think as it sees fit where

@@ -12,6 +12,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/member"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/parameter"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -49,7 +50,7 @@ type message struct {
 func readRequest(body []byte) (*request, error) {
 	var r request
 	var err error
-	if r.rest, err = endpoint.Read(body, &r, all); err != nil {
+	if r.rest, err = endpoint.Read(body, &r, parameter.Parameters(all).Mapped()); err != nil {
 		return nil, err
 	}
 	switch {

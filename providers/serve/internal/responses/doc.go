@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/parameter"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -28,8 +29,8 @@ func (API) Read(body []byte, kept func(string) json.RawMessage) (*endpoint.Reque
 	}, nil
 }
 
-// Parameters implements endpoint.API.
-func (API) Parameters() endpoint.Parameters { return all }
+// Parameters says what becomes of each parameter. It must not be changed.
+func (API) Parameters() parameter.Parameters { return all }
 
 // Fail implements endpoint.API.
 func (API) Fail(w http.ResponseWriter, e *endpoint.Error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/parameter"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -59,26 +60,26 @@ func (p *parameters) validate() error {
 const noLogprobs = "an answer has no logprobs here: leave them out"
 
 // all says what becomes of each parameter that OpenAI's SDKs know.
-var all = endpoint.Parameters{
+var all = map[string]parameter.Parameter{
 	"model": {}, "input": {}, "instructions": {}, "tools": {}, "tool_choice": {}, "stream": {}, "store": {}, "previous_response_id": {},
 	"max_output_tokens": {}, "temperature": {}, "top_p": {}, "parallel_tool_calls": {}, "max_tool_calls": {}, "include": {}, "reasoning": {}, "text": {},
 
-	"metadata": {Kind: endpoint.Hint, Type: "object"}, "service_tier": {Kind: endpoint.Hint, Type: "string"}, "user": {Kind: endpoint.Hint, Type: "string"},
-	"safety_identifier": {Kind: endpoint.Hint, Type: "string"}, "prompt_cache_key": {Kind: endpoint.Hint, Type: "string"},
-	"prompt_cache_options": {Kind: endpoint.Hint}, "prompt_cache_retention": {Kind: endpoint.Hint},
-	"truncation": {Kind: endpoint.Hint, Type: "string"}, // what does not fit is an error of other APIs
+	"metadata": {Kind: parameter.Hint, Type: "object"}, "service_tier": {Kind: parameter.Hint, Type: "string"}, "user": {Kind: parameter.Hint, Type: "string"},
+	"safety_identifier": {Kind: parameter.Hint, Type: "string"}, "prompt_cache_key": {Kind: parameter.Hint, Type: "string"},
+	"prompt_cache_options": {Kind: parameter.Hint}, "prompt_cache_retention": {Kind: parameter.Hint},
+	"truncation": {Kind: parameter.Hint, Type: "string"}, // what does not fit is an error of other APIs
 
-	"stream_options":  {Kind: endpoint.Ignored, Why: "its one option is the padding of events, which have none here"},
-	"client_metadata": {Kind: endpoint.Ignored, Why: "Codex tells of itself in it, to no model"},
+	"stream_options":  {Kind: parameter.Ignored, Why: "its one option is the padding of events, which have none here"},
+	"client_metadata": {Kind: parameter.Ignored, Why: "Codex tells of itself in it, to no model"},
 
-	"access_programs":    {Kind: endpoint.Refused, Why: endpoint.NotTaken},
-	"background":         {Kind: endpoint.Refused, Why: "a response is answered at once here: leave it out"},
-	"context_management": {Kind: endpoint.Refused, Why: endpoint.NotTaken}, // the compacted items would have to be in the answer
-	"conversation":       {Kind: endpoint.Refused, Why: "conversations are not kept here: send all items, or previous_response_id"},
-	"image":              {Kind: endpoint.Refused, Why: endpoint.NotTaken},
-	"moderation":         {Kind: endpoint.Refused, Why: endpoint.NotTaken}, // an answer has no such result here
-	"prompt":             {Kind: endpoint.Refused, Why: "prompts are not kept here: send its text"},
-	"top_logprobs":       {Kind: endpoint.Refused, Why: noLogprobs},
+	"access_programs":    {Kind: parameter.Refused, Why: parameter.NotTaken},
+	"background":         {Kind: parameter.Refused, Why: "a response is answered at once here: leave it out"},
+	"context_management": {Kind: parameter.Refused, Why: parameter.NotTaken}, // the compacted items would have to be in the answer
+	"conversation":       {Kind: parameter.Refused, Why: "conversations are not kept here: send all items, or previous_response_id"},
+	"image":              {Kind: parameter.Refused, Why: parameter.NotTaken},
+	"moderation":         {Kind: parameter.Refused, Why: parameter.NotTaken}, // an answer has no such result here
+	"prompt":             {Kind: parameter.Refused, Why: "prompts are not kept here: send its text"},
+	"top_logprobs":       {Kind: parameter.Refused, Why: noLogprobs},
 }
 
 // override applies the request to a model's settings.
@@ -107,7 +108,7 @@ func (r *request) override(s *providers.Settings, p providers.Provider) error {
 	default:
 		return providers.Lacks(p.Name(), "text.verbosity")
 	}
-	return all.Apply(s, p, own, r.rest, endpoint.Parameter{Kind: endpoint.Refused, Why: endpoint.NotTaken})
+	return parameter.Parameters(all).Apply(s, p, own, r.rest, parameter.Parameter{Kind: parameter.Refused, Why: parameter.NotTaken})
 }
 
 // setAnswer sets the format of the answer.

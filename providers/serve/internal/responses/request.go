@@ -11,6 +11,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/member"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/parameter"
 )
 
 // A request is the body of a request.
@@ -44,7 +45,7 @@ type request struct {
 func readRequest(body []byte, kept func(string) json.RawMessage) (*request, error) {
 	r := request{id: "resp_" + rand.Text(), kept: kept, listed: map[string]bool{}}
 	var err error
-	if r.rest, err = endpoint.Read(body, &r, all); err != nil {
+	if r.rest, err = endpoint.Read(body, &r, parameter.Parameters(all).Mapped()); err != nil {
 		return nil, err
 	}
 	switch {

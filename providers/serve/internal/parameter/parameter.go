@@ -1,4 +1,5 @@
-package endpoint
+// Package parameter says what becomes of the parameters of requests.
+package parameter
 
 import (
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
 )
 
 // A Kind is what becomes of a parameter.
@@ -26,7 +28,7 @@ const (
 type Parameter struct {
 	Kind Kind
 	Type string // of its values, if that is checked here: string, object, boolean or number
-	None string // a value, beside those of SaysNothing, for what is not wanted
+	None string // a value, beside those of saysNothing, for what is not wanted
 	Why  string // it is ignored, or the error says
 }
 
@@ -64,9 +66,9 @@ func (all Parameters) Apply(s *providers.Settings, p providers.Provider, same bo
 		if is := typeOf(value); param.Type != "" && is != param.Type {
 			return fmt.Errorf("%s: expected %s, got %s", name, articled[param.Type], articled[is])
 		}
-		switch nothing := SaysNothing(value) || string(value) == param.None; {
+		switch nothing := saysNothing(value) || string(value) == param.None; {
 		case same && (param.Kind == Own || param.Kind == Hint):
-			AddMember(s, name, value)
+			endpoint.AddMember(s, name, value)
 		case nothing, param.Kind == Hint, param.Kind == Ignored:
 		case param.Kind == Refused:
 			return fmt.Errorf("%s: %s", name, param.Why)
@@ -92,4 +94,23 @@ func typeOf(value json.RawMessage) string {
 		return "boolean"
 	}
 	return "number"
+}
+
+// saysNothing reports whether the value of a member is the one that clients send for what is not wanted.
+func saysNothing(value json.RawMessage) bool {
+	switch string(value) {
+	case "null", "false", "0", `""`, "{}", "[]":
+		return true
+	}
+	return false
+}
+
+// Mapped returns the names of those that are mapped.
+func (all Parameters) Mapped() (names []string) {
+	for name, p := range all {
+		if p.Kind == Mapped {
+			names = append(names, name)
+		}
+	}
+	return names
 }
