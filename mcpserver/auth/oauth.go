@@ -39,7 +39,8 @@ type OAuth struct {
 	credential string
 	keys       *keys
 
-	mu       sync.RWMutex // guards verified
+	mu       sync.RWMutex // guards the fields below
+	changes  int          // of the keys, so far
 	verified map[[sha256.Size]byte]*accessToken
 }
 
@@ -86,14 +87,14 @@ func (o *OAuth) Authenticate(ctx context.Context, c *Credentials) (*Identity, er
 	}
 	sum := sha256.Sum256([]byte(c.Token))
 	o.mu.RLock()
-	known := o.verified[sum]
+	known, changes := o.verified[sum], o.changes
 	o.mu.RUnlock()
 	if known == nil || expired(known.again) {
 		var err error
 		if known, err = o.verify(ctx, c.Token); err != nil {
 			return nil, err
 		}
-		o.remember(sum, known)
+		o.remember(sum, known, changes)
 	} else {
 		o.keys.freshen()
 	}
@@ -120,10 +121,14 @@ func thumbprint(c *Credentials) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// remember keeps a verified token. At the bound those are forgotten that have expired, or else all.
-func (o *OAuth) remember(sum [sha256.Size]byte, t *accessToken) {
+// remember keeps a token that was verified after a number of changes of the keys, unless there was another one
+// meanwhile: its key may have been withdrawn. At the bound those are forgotten that have expired, or else all.
+func (o *OAuth) remember(sum [sha256.Size]byte, t *accessToken, changes int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.changes != changes {
+		return
+	}
 	if len(o.verified) >= maxVerified {
 		for sum, t := range o.verified {
 			if expired(t.Expires) {
@@ -137,10 +142,11 @@ func (o *OAuth) remember(sum [sha256.Size]byte, t *accessToken) {
 	o.verified[sum] = t
 }
 
-// forget makes every token be verified anew.
+// forget makes every token be verified anew: the keys have changed.
 func (o *OAuth) forget() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.changes++
 	clear(o.verified)
 }
 
