@@ -3,8 +3,10 @@ package mcpserver
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -31,6 +33,9 @@ type Access struct {
 	AllowedOrigins []string          // of web pages, as browsers spell them; "null" only if listed
 	PublicHosts    []string          // beside loopback and the listen address; a port is optional
 	Operator       *auth.Operator    // lets in whoever runs the bridge, by a cookie of this origin; may be nil
+
+	// OperatorValues are hidden values of the operator, by their lower-case names, where the headers of a request have none.
+	OperatorValues map[string]json.RawMessage
 }
 
 // refusal says why a request is not let in.
@@ -343,6 +348,14 @@ func (s *Server) identity(id *auth.Identity, r *http.Request) identity {
 	own := identity{principal: id.Principal, credential: id.Credential, claims: id.Claims, profile: r.PathValue(profileWildcard), carrier: "http"}
 	for _, name := range id.Profiles {
 		own.profiles += name + ","
+	}
+	if own.principal.Name == auth.OperatorName {
+		values := s.opts().Access.OperatorValues
+		for _, name := range slices.Sorted(maps.Keys(values)) { // the same values make the same identity
+			if wire.Lookup(hidden, name) == nil {
+				hidden = wire.SetMember(hidden, name, values[name])
+			}
+		}
 	}
 	if len(hidden) > 2 {
 		own.hidden = string(hidden)

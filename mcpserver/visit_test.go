@@ -1,6 +1,8 @@
 package mcpserver_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -98,6 +100,33 @@ func TestVisit(t *testing.T) {
 				t.Errorf("after its end the visit is %s", body)
 			}
 		})
+	}
+}
+
+// The operator has hidden values of its own, where a request has none, and nobody else has them.
+func TestOperatorValues(t *testing.T) {
+	operator := &auth.Operator{}
+	h := newHost(t, mcpserver.Options{
+		HiddenHeaders: map[string]string{"customerid": "X-Customer"},
+		Access:        mcpserver.Access{Operator: operator, OperatorValues: map[string]json.RawMessage{"customerid": json.RawMessage(`1`), "city": json.RawMessage(`"Rome"`)}},
+		Protected: map[string]http.Handler{whoPath: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			c := mcpserver.CallerOf(r)
+			for _, name := range []string{"CustomerID", "city"} {
+				value, _ := c.HiddenValue(name)
+				fmt.Fprintf(w, "%s ", value)
+			}
+		})},
+	})
+	_, cookie := h.visit(h.web.URL, `{"ticket":"`+operator.Ticket()+`"}`)
+	for _, c := range []struct{ cookie, customer, want string }{
+		{cookie, "", `1 "Rome" `},
+		{cookie, "2", `"2" "Rome" `},
+		{"", "", "  "},
+		{"", "2", `"2"  `},
+	} {
+		if _, got := h.body("GET", whoPath, "", "Cookie", c.cookie, "X-Customer", c.customer); got != c.want {
+			t.Errorf("with cookie %q and customer %q: %s", c.cookie, c.customer, got)
+		}
 	}
 }
 

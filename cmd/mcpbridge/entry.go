@@ -103,7 +103,7 @@ func (e *entry) tls() *tls.Config {
 // access returns who may come in.
 func (e *entry) access(cfg *config.Config) mcpserver.Access {
 	a := mcpserver.Access{Tokens: cfg.Tokens, AllowedOrigins: cfg.AllowedOrigins, PublicHosts: cfg.PublicHosts,
-		PublicURL: cfg.PublicURL, Proxies: cfg.TrustedProxies, Operator: &e.operator}
+		PublicURL: cfg.PublicURL, Proxies: cfg.TrustedProxies, Operator: &e.operator, OperatorValues: cfg.Console.Context}
 	for _, own := range []string{cfg.PublicURL, cfg.Console.SandboxOrigin} {
 		if u, err := url.Parse(own); err == nil && u.Host != "" {
 			a.PublicHosts = append(slices.Clip(a.PublicHosts), u.Host)

@@ -1,14 +1,21 @@
 package config
 
-import "strings"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // console is the page with which a person looks after serve.
 type console struct {
-	SandboxOrigin string // the origin of the frames of servers' pages; "" gives each frame an opaque origin
+	Context       map[string]json.RawMessage // the operator's hidden values by their lower-case names, where its requests have none
+	SandboxOrigin string                     // the origin of the frames of servers' pages; "" gives each frame an opaque origin
 }
 
 func (c *console) keys() keySet {
-	return keySet{"sandboxOrigin": {take: into(&c.SandboxOrigin, readWebOrigin)}}
+	return keySet{
+		"context":       {take: into(&c.Context, readValues)},
+		"sandboxOrigin": {take: into(&c.SandboxOrigin, readWebOrigin)},
+	}
 }
 
 // readWebOrigin reads an origin that a browser can load pages from.

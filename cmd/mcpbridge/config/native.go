@@ -163,10 +163,14 @@ func (c *Config) Claims() map[string]string {
 	return claims
 }
 
-// hideValues hides what profiles have a value of.
+// hideValues hides what profiles and the console have a value of.
 func (c *Config) hideValues() {
+	all := []map[string]json.RawMessage{c.Console.Context}
 	for _, p := range c.Profiles {
-		for name := range p.Context {
+		all = append(all, p.Context)
+	}
+	for _, values := range all {
+		for name := range values {
 			if c.Context == nil {
 				c.Context = map[string]ContextValue{}
 			}
