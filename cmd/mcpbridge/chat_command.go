@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
@@ -75,9 +76,13 @@ func (c *chat) command(ctx context.Context, line string) {
 func (c *chat) help(context.Context, string) error {
 	p, columns := c.console.style()
 	var b strings.Builder
+	width := 0
 	for _, command := range chatCommands() {
-		front := fmt.Sprintf("%-16s", command.name+" "+command.argument)
-		b.WriteString(p.Bold(front) + terminal.Fit(command.about, columns-len(front)) + "\n")
+		width = max(width, utf8.RuneCountInString(command.name+" "+command.argument)+2)
+	}
+	for _, command := range chatCommands() {
+		front := fmt.Sprintf("%-*s", width, command.name+" "+command.argument)
+		b.WriteString(p.Bold(front) + terminal.Fit(command.about, columns-width) + "\n")
 	}
 	c.console.print(b.String())
 	return nil
