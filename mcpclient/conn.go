@@ -185,9 +185,19 @@ func (c *conn) close() {
 	c.carrier.close()
 }
 
+// newCall returns a call for a request of a caller.
 func (c *conn) newCall(method string) *call {
+	return c.bounded(method, c.cfg.Timeout, c.cfg.MaxTimeout)
+}
+
+// newOwn returns a call for a request of the bridge's own: a server may take longer to connect than for a call.
+func (c *conn) newOwn(method string) *call {
+	return c.bounded(method, c.cfg.ConnectTimeout, c.cfg.ConnectTimeout)
+}
+
+func (c *conn) bounded(method string, timeout, most time.Duration) *call {
 	k := &call{conn: c, id: c.ids.Add(1), method: method, modern: c.modern && !c.legacy}
-	k.timer.Start(c.cfg.Timeout, c.cfg.MaxTimeout, nil)
+	k.timer.Start(timeout, most, nil)
 	return k
 }
 

@@ -356,7 +356,7 @@ func (c *conn) askModern(ctx context.Context) (bridge.Reply, error) {
 }
 
 func (c *conn) sendDiscover(ctx context.Context) (bridge.Reply, error) {
-	k := c.newCall(wire.MethodDiscover)
+	k := c.newOwn(wire.MethodDiscover)
 	k.modern = true
 	return c.requestCall(ctx, k, nil)
 }

@@ -276,6 +276,27 @@ func TestProgressExtends(t *testing.T) {
 	on(t, carriers[0], bounded, tooMuch)
 }
 
+// A server may take longer to connect than its calls may take.
+func TestSlowHandshake(t *testing.T) {
+	for _, era := range []string{"legacy", "modern"} {
+		synctest.Test(t, func(t *testing.T) {
+			network := peer.NewNetwork()
+			s := peer.NewServer(era)
+			s.Tools, s.Take = `{"name":"ok","inputSchema":{"type":"object"}}`, done
+			s.Before = func(c *peer.Call) bool {
+				if c.Method != wire.MethodToolsCall {
+					time.Sleep(5 * time.Second)
+				}
+				return false
+			}
+			c := openOn(t, network, mcpclient.Config{URL: s.Serve(t, network) + "/mcp", Timeout: time.Second, MaxTimeout: 2 * time.Second})
+			if r := c.call("ok"); r.Err != nil {
+				t.Errorf("%s: %v", era, r.Err)
+			}
+		})
+	}
+}
+
 // A child that reads nothing any more holds up nobody beyond the caller's own patience, or the time
 // of a call.
 func TestDeafChild(t *testing.T) {

@@ -155,7 +155,7 @@ func (c *conn) fetchPage(ctx context.Context, kind bridge.ListKind, cursor []byt
 	if cursor != nil {
 		params = append(append([]byte(`{"cursor":`), cursor...), '}')
 	}
-	k := c.newCall(kind.Method())
+	k := c.newOwn(kind.Method())
 	reply, err := c.requestCall(ctx, k, params)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s failed: %w", kind.Method(), err)

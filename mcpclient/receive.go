@@ -231,7 +231,7 @@ func (c *conn) listen(ctx context.Context, filter string, acked func(granted []b
 func (c *conn) listenOnce(ctx context.Context, filter string, acked func(granted []byte) error) (agreed bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	k := c.newCall(wire.MethodListen)
+	k := c.newOwn(wire.MethodListen)
 	var answered atomic.Bool
 	k.acked = func(granted []byte) {
 		if answered.Swap(true) {

@@ -167,7 +167,7 @@ func legacyOnly(method string) bool {
 
 // request sends a request of the bridge's own.
 func (c *conn) request(ctx context.Context, method string, params []byte) (bridge.Reply, error) {
-	return c.requestCall(ctx, c.newCall(method), params)
+	return c.requestCall(ctx, c.newOwn(method), params)
 }
 
 func (c *conn) requestCall(ctx context.Context, k *call, params []byte) (bridge.Reply, error) {
