@@ -50,7 +50,8 @@ func processes(program, id string) map[int]string {
 	return found
 }
 
-// usage is what a process holds of the system.
+// usage is what a process holds of the system. Its memory is without the pages of files, which come and go with the
+// parts of the program that it needs.
 type usage struct{ children, descriptors, threads, kilobytes int }
 
 func usageOf(pid int) usage {
@@ -62,7 +63,7 @@ func usageOf(pid int) usage {
 		u.children += len(strings.Fields(string(text)))
 	}
 	status, _ := os.ReadFile(dir + "status")
-	_, after, _ := strings.Cut(string(status), "VmRSS:")
+	_, after, _ := strings.Cut(string(status), "RssAnon:")
 	word, _, _ := strings.Cut(strings.TrimSpace(after), " ")
 	u.kilobytes, _ = strconv.Atoi(word)
 	return u
