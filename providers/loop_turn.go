@@ -156,12 +156,13 @@ func (r *runner) request() *Request {
 	case r.run.Turns > 0 || r.set == nil:
 		req.Choice = ChoiceAuto
 	}
-	if must := r.mustCall(); must != nil && req.Choice == ChoiceAuto && r.run.Turns == 0 {
-		req.Choice = ChoiceRequired
-		if len(must) == 1 {
+	if r.run.Turns == 0 && req.Choice == ChoiceAuto {
+		switch must := r.mustCall(); len(must) {
+		case 0:
+		case 1:
 			req.Choice = Choice(must[0])
-		} else {
-			req.Tools = r.set.only(must)
+		default:
+			req.Choice, req.Tools = ChoiceRequired, r.set.only(must)
 		}
 	}
 	if r.answer != nil {

@@ -99,7 +99,7 @@ func placeAt(data []byte, offset int64) string {
 }
 
 // Elements calls f with each element of an array, which is the member of a name. The error begins with the path of the
-// element, or says what was expected in place of a value that is no array.
+// element; if the value is not an array, it says what was expected.
 func Elements(name, expected string, array []byte, f func(at int, element []byte) error) error {
 	if len(array) == 0 || array[0] != '[' {
 		return fmt.Errorf("%s: expected %s", name, expected)

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/member"
 )
 
 // A Kind is what becomes of a parameter.
@@ -27,7 +29,7 @@ const (
 // A Parameter is what becomes of a member of a request.
 type Parameter struct {
 	Kind Kind
-	Type string // of its values, if that is checked here: string, object, boolean or number
+	Type string // of its values, if that is checked here: a key of types
 	None string // a value, beside those of saysNothing, for what is not wanted
 	Why  string // it is ignored, or the error says
 }
@@ -37,6 +39,12 @@ type Parameters map[string]Parameter
 
 // NotTaken is the reason why a parameter is refused of which nothing else is to be said.
 const NotTaken = "this endpoint does not take it: leave it out"
+
+// types are those of Go that the values of each Type are decoded into.
+var types = map[string]reflect.Type{
+	"string": reflect.TypeFor[string](), "boolean": reflect.TypeFor[bool](), "number": reflect.TypeFor[float64](),
+	"object": reflect.TypeFor[map[string]json.RawMessage](),
+}
 
 // find returns what becomes of a member. Those that are decoded may be in other letter case, as for encoding/json.
 func (all Parameters) find(name string) (p Parameter, known bool) {
@@ -63,8 +71,10 @@ func (all Parameters) Apply(s *providers.Settings, p providers.Provider, same bo
 		if rawjson.IsNull(value) {
 			continue
 		}
-		if is := typeOf(value); param.Type != "" && is != param.Type {
-			return fmt.Errorf("%s: expected %s, got %s", name, articled[param.Type], articled[is])
+		if t := types[param.Type]; t != nil {
+			if err := member.Decode(value, reflect.New(t).Interface()); err != nil {
+				return member.In(name, err)
+			}
 		}
 		switch nothing := saysNothing(value) || string(value) == param.None; {
 		case same && (param.Kind == Own || param.Kind == Hint):
@@ -77,23 +87,6 @@ func (all Parameters) Apply(s *providers.Settings, p providers.Provider, same bo
 		}
 	}
 	return nil
-}
-
-var articled = map[string]string{"string": "a string", "object": "an object", "array": "an array", "boolean": "a boolean", "number": "a number"}
-
-// typeOf returns the type of a value of JSON that is not null.
-func typeOf(value json.RawMessage) string {
-	switch value[0] {
-	case '"':
-		return "string"
-	case '{':
-		return "object"
-	case '[':
-		return "array"
-	case 't', 'f':
-		return "boolean"
-	}
-	return "number"
 }
 
 // saysNothing reports whether the value of a member is the one that clients send for what is not wanted.
