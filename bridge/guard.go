@@ -338,8 +338,8 @@ func (s *guardSession) arguments(ctx context.Context, t *guardedTool, tool strin
 	return s.fill(ctx, t, tool, sent)
 }
 
-// fill returns arguments, which have no hidden names, with the hidden values, and the secrets of the call with
-// those of the turn.
+// fill sets the hidden values in arguments that have none of their names. It returns them, and the secrets of the
+// call: the session's, and those values that are the call's own.
 func (s *guardSession) fill(ctx context.Context, t *guardedTool, tool string, sent json.RawMessage) (json.RawMessage, *Secrets, error) {
 	if members, ok := s.filled.Load(t); ok {
 		return withMembers(sent, members.([]byte)), s.secrets, nil

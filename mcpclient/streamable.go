@@ -31,7 +31,7 @@ type streamable struct {
 	way    atomic.Pointer[way]
 	mu     sync.Mutex      // held while way is changed
 	up     atomic.Bool     // the handshake is done
-	modern atomic.Bool     // it was one of the modern era, which has no sessions
+	modern atomic.Bool     // the handshake was one of the modern era, which has no sessions
 	pings  atomic.Int64    // the id of the latest ping: below those of calls
 	life   context.Context // of the GET stream
 	end    context.CancelFunc

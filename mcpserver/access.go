@@ -34,7 +34,7 @@ type Access struct {
 	PublicHosts    []string          // beside loopback and the listen address; a port is optional
 	Operator       *auth.Operator    // lets in whoever runs the bridge, by a cookie of this origin; may be nil
 
-	// OperatorValues are hidden values of the operator, by their lower-case names, where the headers of a request have none.
+	// OperatorValues are hidden values of the operator by their lower-case names, for requests whose headers have none.
 	OperatorValues map[string]json.RawMessage
 }
 

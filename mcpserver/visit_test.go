@@ -103,7 +103,7 @@ func TestVisit(t *testing.T) {
 	}
 }
 
-// The operator has hidden values of its own, where a request has none, and nobody else has them.
+// A request of the operator has the values of OperatorValues that its headers lack; those of others have none of them.
 func TestOperatorValues(t *testing.T) {
 	operator := &auth.Operator{}
 	h := newHost(t, mcpserver.Options{

@@ -7,7 +7,7 @@ import (
 
 // console is the page with which a person looks after serve.
 type console struct {
-	Context       map[string]json.RawMessage // the operator's hidden values by their lower-case names, where its requests have none
+	Context       map[string]json.RawMessage // hidden values of the operator by their lower-case names, for requests whose headers have none
 	SandboxOrigin string                     // the origin of the frames of servers' pages; "" gives each frame an opaque origin
 }
 

@@ -24,7 +24,7 @@ func TestVendored(t *testing.T) {
 	}
 }
 
-// Nothing becomes markup: no script of ours has a way to do so, and html.js makes text of what Preact would take for
+// Nothing that a server sends becomes markup: no script of the console sets any, and html.js makes text of what Preact would take for
 // elements.
 func TestNoMarkup(t *testing.T) {
 	scripts, err := filepath.Glob("files/*.js")
