@@ -15,6 +15,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 	"github.com/mcpbridge/mcpbridge/mcpserver"
@@ -32,10 +33,18 @@ type host struct {
 }
 
 func newHost(t *testing.T, opts mcpserver.Options) *host {
-	h := &host{T: t, fake: sourcetest.NewFake()}
+	fake := sourcetest.NewFake()
+	h := newHostOf(t, fake, opts)
+	h.fake = fake
+	return h
+}
+
+// newHostOf is newHost for another source.
+func newHostOf(t *testing.T, source bridge.Source, opts mcpserver.Options) *host {
+	h := &host{T: t}
 	t.Cleanup(func() { h.server.CheckLeftover(t) }) // after all goroutines have ended
 	sourcetest.NoLeaks(t)
-	h.server = mcpserver.New(h.fake, opts)
+	h.server = mcpserver.New(source, opts)
 	h.web = httptest.NewUnstartedServer(h.server.Handler())
 	h.web.Config.ReadHeaderTimeout, h.web.Config.IdleTimeout = patience, patience
 	plain := h.server.Listen(h.web.Listener, h.web.Config)

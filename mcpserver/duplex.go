@@ -46,7 +46,9 @@ func (d *duplex) receive(msg message) {
 			return
 		}
 	case err != nil:
-		d.box.send(unreadable(err))
+		if !d.questions.fail(msg.B, msg.B, err) {
+			d.box.send(unreadable(err))
+		}
 	case !d.accept(&w.m):
 		d.startRequest(w)
 		return

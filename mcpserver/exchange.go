@@ -42,7 +42,7 @@ func accepts(r *http.Request) (a accepted) {
 
 // readBody reads the whole body of a request; ok is false when the request has been answered with an
 // error.
-func (s *Server) readBody(w http.ResponseWriter, r *http.Request, own *account) (msg message, ok bool) {
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request, sender identity, own *account) (msg message, ok bool) {
 	if t := r.Header.Get("Content-Type"); t != "application/json" {
 		if kind, _, _ := mime.ParseMediaType(t); kind != "application/json" {
 			writeError(w, http.StatusUnsupportedMediaType, "Content-Type must be application/json")
@@ -60,6 +60,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, own *account) 
 	var long *wire.TooLongError
 	switch {
 	case errors.As(err, &long):
+		s.failQuestion(r, sender, long.Head, long.Tail, long)
 		w.Header().Set("Connection", "close")
 		writeError(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the message is larger than %d bytes (limits.messageBytes in the config)", s.opts().MessageBytes))
 	case err == errCrowded:

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -228,7 +229,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, sender identity, m
 		writeError(w, http.StatusNotAcceptable, "the client must accept application/json and text/event-stream")
 		return
 	}
-	msg, ok := s.readBody(w, r, s.opts().accounts.of(sender.principal))
+	msg, ok := s.readBody(w, r, sender, s.opts().accounts.of(sender.principal))
 	if !ok {
 		return
 	}
@@ -238,6 +239,10 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, sender identity, m
 	case err != nil && isBatch(msg.B):
 		s.postBatch(w, r, sender, msg.Buffer, accept)
 	case err != nil:
+		if s.failQuestion(r, sender, msg.B, msg.B, err) {
+			writeError(w, http.StatusBadRequest, err.Error())
+			return
+		}
 		writeUnreadable(w, err)
 	case isModern(&m), modern && m.Method != wire.MethodInitialize:
 		s.postModern(w, r, sender, &m, accept)
@@ -336,6 +341,14 @@ func parseEventID(id string) (number, seq int64, ok bool) {
 	return number, seq, found && errors.Join(err1, err2) == nil && number >= 0 && seq >= 0
 }
 
+// failQuestion ends the question to a session that is answered by a message that cannot be used, as
+// questions.fail does.
+func (s *Server) failQuestion(r *http.Request, sender identity, head, tail []byte, why error) bool {
+	id := cmp.Or(r.Header.Get(mcp.HeaderSessionID), r.URL.Query().Get("sessionId")) // of SSE
+	asked := s.sessions.find(id, sender)
+	return asked != nil && asked.questions.fail(head, tail, why)
+}
+
 // createSession returns a new session for an initialize; nil means that it has been refused.
 func (s *Server) createSession(w http.ResponseWriter, r *http.Request, sender identity) *session {
 	if r.Header.Get(mcp.HeaderSessionID) != "" {
@@ -413,7 +426,7 @@ func (s *Server) serveSSEMessage(w http.ResponseWriter, r *http.Request, sender 
 		writeError(w, http.StatusNotFound, "no such session: it ends with its SSE stream")
 		return
 	}
-	msg, ok := s.readBody(w, r, target.account)
+	msg, ok := s.readBody(w, r, sender, target.account)
 	if !ok {
 		return
 	}

@@ -294,6 +294,13 @@ func (o *outbox) discard() {
 	o.settle()
 }
 
+// reason returns why the outbox is closed; nil while it is not.
+func (o *outbox) reason() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
+}
+
 // isClosed reports whether the outbox is closed. It need not be empty.
 func (o *outbox) isClosed() bool {
 	select {

@@ -217,6 +217,9 @@ func (s *session) batchMember(ctx context.Context, raw []byte, back bridge.Back)
 		err = &wire.Error{Code: wire.InvalidRequest, Message: "initialize must not be part of a batch", ID: m.ID}
 	}
 	if err != nil {
+		if s.questions.fail(raw, raw, err) {
+			return message{}
+		}
 		return message{Buffer: unreadable(err)}
 	}
 	if s.accept(&m) {

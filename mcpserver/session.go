@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/bridge/wire/lenient"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -347,6 +348,29 @@ func (q *questions) answer(m *wire.Message) {
 	delete(q.waiting, id)
 }
 
+// fail ends the question that is answered by a message that cannot be used, of which head is the
+// beginning and tail the end: the one that it names, or the only one. It reports whether the message is
+// an answer, which has no answer itself.
+func (q *questions) fail(head, tail []byte, why error) bool {
+	raw, is := lenient.Envelope(head, tail)
+	if is == lenient.Request {
+		return false
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	id, _ := strconv.ParseInt(string(raw), 10, 64)
+	if raw == nil && is == lenient.Answer && len(q.waiting) == 1 {
+		for id = range q.waiting {
+		}
+	}
+	waiting := q.waiting[id]
+	if waiting != nil {
+		waiting <- bridge.Failed(toolformat.Errorf(toolformat.Internal, "the client sent an answer that is not valid: %v", why))
+		delete(q.waiting, id)
+	}
+	return waiting != nil || is == lenient.Answer
+}
+
 // ask sends a request to the client through an outbox and waits for its response.
 func (s *session) ask(ctx context.Context, box *outbox, method string, params []byte) ([]byte, *toolformat.Error) {
 	if !s.account.hold(len(params)) { // by the source, until there is an answer
@@ -374,5 +398,9 @@ func (s *session) ask(ctx context.Context, box *outbox, method string, params []
 	case <-s.ctx.Done():
 	case <-box.done: // nothing can be sent any more
 	}
-	return nil, unavailable("the client has gone").Because(net.ErrClosed)
+	gone := "the client has gone"
+	if _, reason := closeReason(box.reason()); reason != "" {
+		gone += ": " + reason
+	}
+	return nil, unavailable("%s", gone).Because(net.ErrClosed)
 }

@@ -91,8 +91,10 @@ func (d *duplex) readLines(in io.Reader) error {
 		var long *wire.TooLongError
 		switch {
 		case errors.As(err, &long):
-			d.box.awaitRoom(never)
-			d.box.send(unreadable(err))
+			if !d.questions.fail(long.Head, long.Tail, err) {
+				d.box.awaitRoom(never)
+				d.box.send(unreadable(err))
+			}
 		case err != nil:
 			return err
 		default:

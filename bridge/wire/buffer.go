@@ -78,7 +78,9 @@ const maxClaim = 4 << 20
 // else the reader's. The Buffer is the caller's, with what has been read, whatever the error.
 func ReadBody(r io.Reader, length int64, limit int, arrived func([]byte)) (*Buffer, error) {
 	if length > int64(limit) {
-		return NewBuffer(0), &TooLongError{Limit: limit, Size: int(length)}
+		head := make([]byte, headSize)
+		n, _ := io.ReadFull(r, head)
+		return NewBuffer(0), &TooLongError{Limit: limit, Size: int(length), Head: head[:n]}
 	}
 	whole := int(max(length, 0)) + bytes.MinRead // the end needs room too
 	b := NewBuffer(min(whole, maxClaim+bytes.MinRead))

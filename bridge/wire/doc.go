@@ -13,6 +13,7 @@
 //     quote.go (writing), json.go (reading and changing validated JSON), size.go (numbers of bytes).
 //   - Framings: buffer.go (pooled buffers, bodies), line.go and linewriter.go (a message a line),
 //     sse.go (server-sent events), ws.go (WebSocket).
+//   - Messages that cannot be used: the package lenient.
 //   - MCP: mcp.go (its names and codes, which are those of mcp-go, and rules for tasks, log levels
 //     and URIs), paramheader.go (arguments in headers).
 //

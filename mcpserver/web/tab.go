@@ -206,7 +206,7 @@ func (t *tab) call(ctx context.Context, tool *lentTool, arguments json.RawMessag
 	}
 	if errors.Is(failure.Cause, net.ErrClosed) && ctx.Err() == nil {
 		t.withdraw() // Leave may come later; who knows that the client has gone must not see its tools any more
-		return nil, toolformat.Errorf(toolformat.Unavailable, "tool %s: the client that carried it out has gone: it is unknown whether the call ran", tool.name)
+		return nil, toolformat.Errorf(toolformat.Unavailable, "tool %s: %s: it is unknown whether the call ran", tool.name, failure.Message)
 	}
 	return nil, failure
 }

@@ -1,10 +1,11 @@
-package mcpclient
+package lenient_test
 
 import (
 	"bytes"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/bridge/wire/lenient"
 )
 
 // FuzzEnvelope: of a valid message the envelope is what wire.Split says, and nothing harms.
@@ -17,16 +18,16 @@ func FuzzEnvelope(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		head := []byte(text[:min(len(text), 100)])
-		id, is := envelope(head, []byte(text))
-		find(head, "a")
+		id, is := lenient.Envelope(head, []byte(text))
+		lenient.Member(head, "a")
 		m, err := wire.Split([]byte(text))
 		if err != nil || len(head) < len(text) || bytes.ContainsRune(head, '\\') {
 			return
 		}
 		switch want := m.Kind(); {
-		case want == wire.Response && (is != answer || !bytes.Equal(id, m.ID) && string(m.ID) != "null"):
+		case want == wire.Response && (is != lenient.Answer || !bytes.Equal(id, m.ID) && string(m.ID) != "null"):
 			t.Errorf("%s: an answer to %s, got %d, %s", text, m.ID, is, id)
-		case want != wire.Response && is != request:
+		case want != wire.Response && is != lenient.Request:
 			t.Errorf("%s: got %d", text, is)
 		}
 	})
