@@ -3,11 +3,11 @@ package profile
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/match"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/paging"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -77,7 +77,7 @@ func (s *session) list(ctx context.Context, kind bridge.ListKind) (*bridge.List,
 
 // Do implements bridge.Session. A method of which it is not known what it reaches is unknown.
 func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
-	kind, target, key := s.subject(req)
+	kind, target, key := match.Subject(req)
 	listed, lists := bridge.ListKindOf(req.Method)
 	switch {
 	case lists && s.profile.narrows(listed):
@@ -94,29 +94,6 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	return reply
 }
 
-// subject returns the item that a request is about; ok is false without one.
-func (s *session) subject(req *bridge.Request) (kind bridge.ListKind, key string, ok bool) {
-	if kind, _, ok = bridge.Routes(req.Method); ok {
-		return kind, req.Target, true
-	}
-	if req.Method != wire.MethodComplete || req.Params == nil {
-		return 0, "", false
-	}
-	ref := req.Params.Get(wire.Ref)
-	switch of, _ := wire.Text(wire.Lookup(ref, "type")); of {
-	case refPrompt:
-		key, ok = wire.Text(wire.Lookup(ref, "name"))
-		return bridge.Prompts, key, ok
-	case refResource:
-		key, ok = wire.Text(wire.Lookup(ref, "uri"))
-		return bridge.Templates, key, ok
-	}
-	return 0, "", false // which below refuses
-}
-
-// The types of what a completion is about.
-const refPrompt, refResource = "ref/prompt", "ref/resource"
-
 // about carries out a request about an item, if the profile has that.
 func (s *session) about(ctx context.Context, kind bridge.ListKind, key string, req *bridge.Request) bridge.Reply {
 	has, fault := s.has(ctx, kind, key)
@@ -128,7 +105,7 @@ func (s *session) about(ctx context.Context, kind bridge.ListKind, key string, r
 	}
 	if req.Method == wire.MethodComplete {
 		var err error
-		if req, err = plainRef(req, kind, key); err != nil {
+		if req, err = match.PlainRef(req, kind, key); err != nil {
 			return bridge.Failed(toolformat.AsError(err))
 		}
 	}
@@ -138,20 +115,6 @@ func (s *session) about(ctx context.Context, kind bridge.ListKind, key string, r
 	}
 	s.awaitLooks(ctx)
 	return reply
-}
-
-// plainRef returns a completion whose ref has nothing but what was looked at: some servers read keys in
-// any letter case.
-func plainRef(req *bridge.Request, kind bridge.ListKind, key string) (*bridge.Request, error) {
-	of, member := refPrompt, "name"
-	if kind == bridge.Templates {
-		of, member = refResource, "uri"
-	}
-	ref := wire.SetMember([]byte(`{"type":"`+of+`"}`), member, wire.AppendString(nil, key))
-	params, err := wire.SplitParams(req.Params.Append(nil, append(slices.Clip(req.Edits), wire.Edit{Key: wire.Ref, Value: ref})...))
-	own := *req
-	own.Params, own.Edits = &params, nil
-	return &own, err
 }
 
 // has reports whether the profile has an item. What is not listed now is one if its name says so: its
@@ -167,8 +130,8 @@ func (s *session) has(ctx context.Context, kind bridge.ListKind, key string) (bo
 			return true, nil
 		}
 	}
-	if byName || !names.admit(key) {
-		return names.admit(key), nil
+	if byName || !names.Admit(key) {
+		return names.Admit(key), nil
 	}
 	l, err := s.list(ctx, kind)
 	switch {
@@ -188,7 +151,7 @@ func (s *session) hasResource(uri string) bool {
 			return true
 		}
 	}
-	return s.profile.Resources.admitURI(uri)
+	return s.profile.Resources.AdmitURI(uri)
 }
 
 // unknown returns the error for an item that the profile does not have.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/match"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -56,7 +57,7 @@ func (s *profiled) Open(ctx context.Context, caller *bridge.Caller) (bridge.Sess
 	narrows := p.narrows(bridge.Tools) || p.narrows(bridge.Prompts) || p.narrows(bridge.Resources)
 	if narrows || len(p.Servers) > 0 {
 		below.Members = func(name string) bool {
-			return matches(p.Servers, name) && (caller.Members == nil || caller.Members(name))
+			return match.Any(p.Servers, name) && (caller.Members == nil || caller.Members(name))
 		}
 	}
 	if !narrows {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/match"
 )
 
 // Why says, for who runs the bridge, why a caller does not have a tool of a list below the profiles; "" if
@@ -18,13 +19,13 @@ func (o *Options) Why(caller *bridge.Caller, tool *bridge.Item) string {
 		return fault.Message
 	case p == nil:
 		return ""
-	case tool.Member != "" && !matches(p.Servers, tool.Member):
+	case tool.Member != "" && !match.Any(p.Servers, tool.Member):
 		return fmt.Sprintf("profile %s: its servers are %s", p.Name, strings.Join(p.Servers, ", "))
-	case !matches(p.Tools.Include, tool.Key):
+	case !match.Any(p.Tools.Include, tool.Key):
 		return fmt.Sprintf("profile %s: its tools are %s", p.Name, strings.Join(p.Tools.Include, ", "))
 	}
 	for _, pattern := range p.Tools.Exclude {
-		if matches([]string{pattern}, tool.Key) {
+		if match.Any([]string{pattern}, tool.Key) {
 			return fmt.Sprintf("profile %s: its tools leave out %s", p.Name, pattern)
 		}
 	}
@@ -32,7 +33,7 @@ func (o *Options) Why(caller *bridge.Caller, tool *bridge.Item) string {
 		return fmt.Sprintf("profile %s: it wants tools with certain annotations, and those of this tool are not trusted", p.Name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Annotations)) {
-		if is := annotation(tool.Raw, name); is != p.Annotations[name] {
+		if is := match.Annotation(tool.Raw, name); is != p.Annotations[name] {
 			return fmt.Sprintf("profile %s: it wants tools whose %s is %t, and that of this tool is %t", p.Name, name, !is, is)
 		}
 	}

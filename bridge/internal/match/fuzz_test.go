@@ -1,4 +1,4 @@
-package profile
+package match
 
 import (
 	"net/url"
@@ -14,7 +14,7 @@ func FuzzAdmitURI(f *testing.F) {
 	}
 	n := Names{Include: []string{"crm://*"}, Exclude: []string{"*secret*"}}
 	f.Fuzz(func(t *testing.T, uri string) {
-		if !n.admitURI(uri) {
+		if !n.AdmitURI(uri) {
 			return
 		}
 		for plain := uri; ; {
