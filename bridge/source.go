@@ -95,10 +95,20 @@ type Reply struct {
 	// to several. Of nested Bridges the outermost sets it.
 	Member string
 
+	// Decision is how the policy has decided about the call; nil without a policy, or if it decides nothing here.
+	Decision *Decision
+
 	Queued         time.Duration // for which the request has waited for its turn, or until its server was up
 	Sent, Received int           // bytes of the request and of its response as they went to and from an MCP server; 0 without one
 
 	memory interface{ Free() } // of Result; nil means that it is garbage-collected
+}
+
+// A Decision says how a policy has decided about a call. It is not changed after it was made.
+type Decision struct {
+	Verdict string // "allow" or "deny"
+	Rule    string // that decided, as the config's owner knows it; "" if no rule matched
+	By      string // who approved or refused it, where the rule asked; "" if nobody was asked
 }
 
 // Result returns a reply whose bytes live in buffer, which Free releases; buffer may be nil.

@@ -34,7 +34,8 @@ type Call struct {
 	Sent     int // bytes of the message to an MCP server, and of its response: the other side of In and Out
 	Received int
 	Outcome  Outcome
-	Reason   string // why there is no result, with the cause; "" with a result
+	Reason   string           // why there is no result, with the cause; "" with a result
+	Decision *bridge.Decision // of the policy about the call; nil without one
 
 	Arguments json.RawMessage // as the caller sent them; nil unless Reading.Arguments asks for them
 	Result    json.RawMessage // as the caller got it; nil unless Reading.Results asks for it

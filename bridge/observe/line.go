@@ -46,6 +46,11 @@ func (c *Call) AppendJSON(dst []byte) []byte {
 	}
 	dst = appendText(dst, "outcome", string(c.Outcome))
 	dst = appendText(dst, "reason", c.Reason)
+	if c.Decision != nil {
+		dst = appendText(dst, "decision", c.Decision.Verdict)
+		dst = appendText(dst, "rule", c.Decision.Rule)
+		dst = appendText(dst, "by", c.Decision.By)
+	}
 	if c.Arguments != nil {
 		dst = append(append(dst, `,"arguments":`...), c.Arguments...)
 	}

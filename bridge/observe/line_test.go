@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/observe"
 )
 
@@ -27,6 +28,8 @@ func examples() []observe.Call {
 		{Time: at, Took: 250, Caller: &observe.Caller{Session: 4}, Model: "anthropic/claude", Method: "vendor/method", Outcome: "unsupported", Reason: "method not found: vendor/method"},
 		{Time: at, Took: 90 * time.Second, Asked: 89 * time.Second, Queued: 12 * time.Millisecond, First: 500 * time.Millisecond, Caller: editor, Method: "tools/call", Target: "rm", Server: "files",
 			In: 60, Out: 30, Sent: 131, Received: 75, Outcome: "tool_error", Arguments: []byte(`{"path":"/tmp/é", "n":1e400}`), Lost: 12},
+		{Time: at, Took: time.Minute, Caller: editor, Method: "tools/call", Target: "pay", Server: "bank", In: 60, Out: 30, Outcome: "ok",
+			Decision: &bridge.Decision{Verdict: "allow", Rule: "payments", By: "bob"}},
 		{Time: at, Took: 5 * time.Millisecond, Caller: &observe.Caller{Session: 5, Client: "a\x1b[31m\"\nb", Version: "\x9b"},
 			Method: "resources/read", Target: "file:///a b?c=\u2028", Server: "файлы", Outcome: "unavailable", Reason: "files: the connection was lost: exit status 1\nlevel=ERROR"},
 	}

@@ -46,6 +46,11 @@ func record(c *Call) slog.Record {
 	}
 	r.AddAttrs(slog.String("outcome", string(c.Outcome)))
 	text("reason", c.Reason)
+	if c.Decision != nil {
+		text("decision", c.Decision.Verdict)
+		text("rule", c.Decision.Rule)
+		text("by", c.Decision.By)
+	}
 	r.AddAttrs(slog.Int64("session", c.Caller.Session))
 	text("principal", c.Caller.Principal)
 	text("profile", c.Profile)

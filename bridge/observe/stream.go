@@ -155,7 +155,7 @@ func (c *call) end(reply *bridge.Reply) {
 		Number: c.session.stream.numbers.Add(1),
 		Time:   c.begun, Took: time.Since(c.begun), Caller: c.session.caller, Profile: c.session.profile, Model: cut(c.req.Model, maxName),
 		Method: cut(c.req.Method, maxName), Target: subject(c.req), Server: reply.Member, Out: len(reply.Result),
-		Queued: reply.Queued, Sent: reply.Sent, Received: reply.Received,
+		Queued: reply.Queued, Sent: reply.Sent, Received: reply.Received, Decision: reply.Decision,
 	}
 	made.Outcome, made.Reason = outcomeOf(reply)
 	if reply.Err != nil {
