@@ -34,6 +34,7 @@ type exchange struct {
 	Status   int             `json:"status"`
 	Streamed bool            `json:"sse"`
 	Check    bool            `json:"check"`
+	Prompt   string          `json:"prompt"`
 	Req      json.RawMessage `json:"req"`
 	Resp     json.RawMessage `json:"resp"` // the bytes of the body
 
@@ -112,6 +113,9 @@ func (s *Script) add(e *exchange, line []byte) error {
 		}
 		e.Resp = json.RawMessage(stream)
 	}
+	if len(s.exchanges) > 0 && e.Prompt != "" && s.exchanges[0].Prompt == "" {
+		return fmt.Errorf("prompt: expected one on the first line, too")
+	}
 	s.format = format
 	s.exchanges = append(s.exchanges, *e)
 	return nil
@@ -136,7 +140,8 @@ func (e *exchange) contentType() string {
 // script from its beginning: each request, whatever its URL, gets the next response. A
 // request after the last one, or one that fails a check, fails with a *providers.APIError
 // that names the file and the line. The provider may be used from many goroutines; their
-// requests are answered in the order in which they arrive.
+// requests are answered in the order in which they arrive. In a script with prompts each request gets
+// the exchange at its place behind the newest prompt of its conversation, and no order counts.
 func (s *Script) Provider(newProvider func(*http.Client) providers.Provider) (providers.Provider, error) {
 	t := &transport{script: s}
 	p := newProvider(&http.Client{Transport: t})
@@ -148,6 +153,9 @@ func (s *Script) Provider(newProvider func(*http.Client) providers.Provider) (pr
 		if e := &s.exchanges[i]; e.Check && t.place == nil {
 			return nil, fmt.Errorf("replay: %s: check: provider %s has no ResultPlace", e.at, p.Name())
 		}
+	}
+	if s.exchanges[0].Prompt != "" {
+		return &prompted{p, s}, nil
 	}
 	return p, nil
 }
@@ -170,6 +178,9 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	all := t.script.exchanges
+	if i, ok := r.Context().Value(exchangeKey{}).(int); ok {
+		t.next = i
+	}
 	if t.next == len(all) {
 		return nil, refuse(&all[len(all)-1], fmt.Sprintf("the script has ended: it has %d exchanges, and this is one request more", len(all)))
 	}

@@ -276,3 +276,50 @@ func TestCorpus(t *testing.T) {
 		}
 	}
 }
+
+// A script with prompts answers them in any order and again, and says which they are.
+func TestPrompts(t *testing.T) {
+	answer := func(more, content string) string {
+		return `{"fmt":"anthropic",` + more + `"resp":{"content":[` + content + `],"stop_reason":"end_turn"}}` + "\n"
+	}
+	text := func(s string) string { return `{"type":"text","text":"` + s + `"}` }
+	call := `{"type":"tool_use","id":"c1","name":"f","input":{}}`
+	s, err := script(t, answer(`"prompt":"What is it?",`, call)+answer("", text("one"))+answer(`"prompt":"And then?",`, text("two")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.Provider(func(c *http.Client) providers.Provider { return newProvider(s.Format(), c) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := providers.Message{Role: providers.RoleAssistant}
+	results := providers.Message{Role: providers.RoleTool}
+	for _, c := range []struct {
+		name     string
+		messages []providers.Message
+		want     string
+	}{
+		{"a later one", []providers.Message{providers.UserText("and  then")}, "two"},
+		{"within more", []providers.Message{providers.UserText("<env/> What is it? Say.")}, "c1"},
+		{"results", []providers.Message{providers.UserText("what is it"), model, results}, "one"},
+		{"again", []providers.Message{providers.UserText("what is it"), model, results, model, providers.UserText("What is it?")}, "c1"},
+		{"another one", []providers.Message{providers.UserText("Hello")}, `0.jsonl:1: this model is a recording, which answers only "What is it?", "And then?"; for all else, choose another model`},
+		{"one more", []providers.Message{providers.UserText("what is it"), model, results, model, results}, `0.jsonl:2: the recorded answer ends here, and this is one request more`},
+		{"nothing", nil, "which answers only"},
+	} {
+		turn, err := p.Turn(t.Context(), &providers.Request{Model: "m", Messages: c.messages}, nil)
+		got := fmt.Sprint(err)
+		if err == nil {
+			got = turn.Message.Text()
+			for _, call := range turn.Message.Calls() {
+				got += call.ID
+			}
+		}
+		if !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s", c.name, got)
+		}
+	}
+	if _, err := script(t, answer("", "")+answer(`"prompt":"x",`, "")); err == nil || !strings.Contains(err.Error(), "0.jsonl:2: prompt: expected one on the first line, too") {
+		t.Errorf("a late prompt: %v", err)
+	}
+}
