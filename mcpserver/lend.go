@@ -1,6 +1,8 @@
 package mcpserver
 
 import (
+	"context"
+
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -16,7 +18,7 @@ const (
 // A Lender is a client that lends tools. Its methods may be called by many goroutines at once.
 type Lender interface {
 	// Lend answers a request whose params have the tools that the client lends from now on.
-	Lend(params *wire.Params) bridge.Reply
+	Lend(ctx context.Context, params *wire.Params) bridge.Reply
 
 	// Notify takes a notification of the client: of the progress of a call, or that its user looks at it.
 	Notify(method string, params *wire.Params)
@@ -26,7 +28,7 @@ type Lender interface {
 }
 
 // lend answers the request of a client that lends tools.
-func (s *session) lend(m *wire.Message) bridge.Reply {
+func (s *session) lend(ctx context.Context, m *wire.Message) bridge.Reply {
 	join := s.server.opts().Lend
 	if join == nil {
 		return bridge.Failed(toolformat.Errorf(toolformat.Unsupported, `this bridge takes no tools of its clients ("lending": true in its config allows it)`))
@@ -50,7 +52,7 @@ func (s *session) lend(m *wire.Message) bridge.Reply {
 	s.lent = size
 	s.mu.Unlock()
 	s.account.free(before)
-	reply := lender.Lend(&m.Params)
+	reply := lender.Lend(ctx, &m.Params)
 	if isModern(m) {
 		return complete(reply)
 	}

@@ -200,7 +200,7 @@ func (s *session) endRequest(p *pendingRequest) {
 // dispatch answers the protocol's own methods and hands the rest to the source.
 func (s *session) dispatch(ctx context.Context, m *wire.Message, back bridge.Back) bridge.Reply {
 	if m.Method == methodLend {
-		return s.lend(m)
+		return s.lend(ctx, m)
 	}
 	if isModern(m) {
 		return s.views.respond(ctx, &modernCall{sender: s.sender, msg: m, back: back, repeated: s.isRepeated(m)})

@@ -19,7 +19,7 @@ func TestGone(t *testing.T) {
 	lender := lending.Join(&bridge.Caller{Ask: func(context.Context, string, []byte) ([]byte, *toolformat.Error) {
 		return nil, toolformat.Errorf(toolformat.Unavailable, "the client has gone").Because(net.ErrClosed)
 	}})
-	if reply := lender.Lend(&wire.Params{Raw: []byte(`{"tools":[` + define("stay", "") + `]}`)}); reply.Err != nil {
+	if reply := lender.Lend(t.Context(), &wire.Params{Raw: []byte(`{"tools":[` + define("stay", "") + `]}`)}); reply.Err != nil {
 		t.Fatal(reply.Err)
 	}
 	s, err := lending.Wrap(sourcetest.NewFake(), bridge.OverlayOptions{}).Open(t.Context(), &bridge.Caller{ID: "caller"})

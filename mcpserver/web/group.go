@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -95,6 +96,46 @@ func (g *group) admit(t *tab, tools []*lentTool, most int) (admitted []*lentTool
 		admitted = append(admitted, tool)
 	}
 	return admitted, crowded
+}
+
+// listTime bounds the wait for the tools of servers before a client's tools are taken.
+const listTime = 2 * time.Second
+
+// untaken returns those of a client's tools whose names nothing else has in its view, and the others.
+func (g *group) untaken(ctx context.Context, client *bridge.Caller, tools []*lentTool) (untaken []*lentTool, taken []refused) {
+	view := g.viewOf(client)
+	if view == nil { // there is nobody yet to whom another tool could be shown
+		return tools, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, listTime)
+	defer cancel()
+	list, _ := view.List(ctx, bridge.Tools)
+	if list == nil { // as above
+		return tools, nil
+	}
+	for _, tool := range tools {
+		if owner := view.owner(list, tool.name); owner != "" {
+			taken = append(taken, refused{tool.name, owner})
+		} else {
+			untaken = append(untaken, tool)
+		}
+	}
+	return untaken, taken
+}
+
+// viewOf returns the session of a client, else another one with its profile; nil if there is none.
+func (g *group) viewOf(client *bridge.Caller) (view *session) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for s := range g.sessions {
+		if s.caller.ID == client.ID {
+			return s
+		}
+		if s.caller.Profile == client.Profile {
+			view = s
+		}
+	}
+	return view
 }
 
 // update makes the tools of the tabs those offered, and tells the sessions what has changed. g.mu is held.

@@ -52,12 +52,14 @@ func (l *Lending) Join(client *bridge.Caller) mcpserver.Lender {
 func (l *Lending) Wrap(source bridge.Source, opts bridge.OverlayOptions) bridge.Source {
 	limits := l.limits.Load()
 	opts.MaxFunctions, opts.Timeout, opts.Untrusted = limits.Tools, limits.Timeout, true
-	return &wrapper{l, bridge.NewOverlay(source, opts)}
+	return &wrapper{l, bridge.NewOverlay(source, opts), opts.Reserved}
 }
 
 type wrapper struct {
 	lending *Lending
 	source  bridge.Source // an Overlay
+
+	reserved func(name string) (owner string) // OverlayOptions.Reserved
 }
 
 // Open implements bridge.Source.
@@ -66,7 +68,7 @@ func (w *wrapper) Open(ctx context.Context, caller *bridge.Caller) (bridge.Sessi
 		return w.source.Open(ctx, caller)
 	}
 	own := *caller
-	s := &session{group: w.lending.use(caller.Principal), caller: caller}
+	s := &session{group: w.lending.use(caller.Principal), caller: caller, reserved: w.reserved}
 	own.Functions = s.group
 	var err error
 	if s.Session, err = w.source.Open(ctx, &own); err != nil {

@@ -23,7 +23,8 @@ type session struct {
 	bridge.Session // on the overlay
 	group          *group
 	caller         *bridge.Caller
-	watching       atomic.Bool // it is subscribed to tabsURI
+	reserved       func(name string) (owner string) // may be nil
+	watching       atomic.Bool                      // it is subscribed to tabsURI
 	ended          sync.Once
 
 	mu    sync.Mutex // guards the fields below
@@ -48,6 +49,22 @@ func (s *session) List(ctx context.Context, kind bridge.ListKind) (*bridge.List,
 		s.list.Extra = l.Extra
 	}
 	return s.list, err
+}
+
+// owner returns what has a name, of a list of tools or by its prefix, "" if a client may lend a tool of it.
+func (s *session) owner(tools *bridge.List, name string) string {
+	it, listed := tools.Find(name)
+	switch {
+	case slices.ContainsFunc(tools.Items, func(it bridge.Item) bool { return it.Function == name }):
+		return "" // lent already, or carried out by whoever lends it
+	case listed && it.Member != "":
+		return "server " + it.Member + " has a tool of this name"
+	case listed:
+		return "the bridge has a tool of this name"
+	case s.reserved != nil && s.reserved(name) != "":
+		return "names with this prefix are those of server " + s.reserved(name)
+	}
+	return ""
 }
 
 // Do implements bridge.Session.

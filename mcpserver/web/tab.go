@@ -52,7 +52,7 @@ type refused struct {
 const maxShown = 500
 
 // Lend implements mcpserver.Lender.
-func (t *tab) Lend(params *wire.Params) bridge.Reply {
+func (t *tab) Lend(ctx context.Context, params *wire.Params) bridge.Reply {
 	var given loan
 	if err := json.Unmarshal(params.Raw, &given); err != nil || given.Tools == nil {
 		return bridge.Failed(toolformat.Errorf(toolformat.Invalid, `mcpbridge/lend: expected params such as {"page": {"id": "x", "title": "Shop"}, "tools": [{"name": "find", "description": "…"}]}`))
@@ -63,6 +63,8 @@ func (t *tab) Lend(params *wire.Params) bridge.Reply {
 		return bridge.Failed(toolformat.Errorf(toolformat.Invalid, "mcpbridge/lend: %d tools: a client lends at most %d (lending.clientTools in the bridge's config)", len(given.Tools), limits.ClientTools))
 	}
 	tools, refusals := limits.readTools(given.Tools)
+	tools, taken := g.untaken(ctx, t.client, tools)
+	refusals = append(refusals, taken...)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if t.left {

@@ -34,6 +34,8 @@ await assert.rejects(page.registerTool({ name: "x", description: "x" }), TypeErr
 await assert.rejects(page.registerTool({ name: "x", description: "x", inputSchema: [], execute() {} }), /input schema/);
 await assert.rejects(page.registerTool({ name: "x", description: "x".repeat(40_000), execute() {} }), /32768 bytes/);
 
+await assert.rejects(page.registerTool({ name: "echo", description: "x", execute() {} }), /does not take tool echo: the bridge has a tool of this name/);
+
 // Results, failures, progress and cancellation.
 const results = { text: () => "ok", object: () => ({ n: 1 }), mcp: () => ({ content: [{ type: "text", text: "mcp" }], isError: true }), nothing: () => {}, failure: async () => { throw new Error("it failed"); } };
 await Promise.all(Object.entries(results).map(([name, execute]) => page.registerTool({ name, description: name, execute })));
