@@ -17,7 +17,8 @@
 // the checks before the start and errors for the user, batch.go the command line of a Windows batch
 // file, environ.go the environment, stderr.go standard error with its allowance, tail.go its last
 // lines for errors, memory.go what returns memory, memory_*.go the memory of processes and groups,
-// supervisor.go the Supervisor, internal/supervisor what its process does.
+// supervisor.go the Supervisor, internal/supervisor what its process does, sandbox what a child may do,
+// internal/launcher how it gives up the rest.
 //
 // # Concurrency
 //

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/process/sandbox"
 )
 
 const (
@@ -53,6 +55,10 @@ type Command struct {
 
 	// Limits bound the resources of the group's processes. Start fails if they cannot be set.
 	Limits Limits
+
+	// Sandbox, unless nil, says what the processes of the group may do. Start fails where it cannot be
+	// enforced.
+	Sandbox *sandbox.Policy
 }
 
 // Grace is how long a child is given to end: after its standard input was closed, and then after
@@ -89,6 +95,7 @@ type Process struct {
 	stdout   *os.File
 	grace    Grace
 	group    *group
+	leave    func() // of the sandbox
 	log      *stderrLog
 	stopOnce sync.Once
 	stop     chan struct{} // closed by the first Stop
@@ -103,8 +110,15 @@ func Start(c Command) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
+	leave := func() {}
+	if c.Sandbox != nil {
+		if leave, err = c.Sandbox.Enter(cmd); err != nil {
+			return nil, fmt.Errorf("sandbox: %w", err)
+		}
+	}
 	ours, theirs, err := openPipes()
 	if err != nil {
+		leave()
 		return nil, err
 	}
 	defer theirs.close()
@@ -113,6 +127,7 @@ func Start(c Command) (*Process, error) {
 	group, err := startGroup(cmd, c.Supervisor.mark())
 	if err != nil {
 		ours.close()
+		leave()
 		return nil, startError(c.Path, err)
 	}
 	c.Supervisor.add(cmd.Process.Pid)
@@ -123,6 +138,7 @@ func Start(c Command) (*Process, error) {
 		stdout: ours.stdout,
 		grace:  Grace{cmp.Or(c.Grace.Stdin, defaultGrace), cmp.Or(c.Grace.Term, defaultGrace)},
 		group:  group,
+		leave:  leave,
 		log:    newStderrLog(c.Stderr),
 		stop:   make(chan struct{}),
 		done:   make(chan struct{}),
@@ -217,6 +233,7 @@ func (p *Process) run(s *Supervisor) {
 
 	p.Stdin.Close()
 	p.log.finish()
+	p.leave()
 	p.err, p.tail = exitError(p.group.cmd.ProcessState), p.log.tail.String()
 	close(p.done)
 }

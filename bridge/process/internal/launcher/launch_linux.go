@@ -1,0 +1,107 @@
+package launcher
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// init becomes the program of a launcher. It does so before main, for the reason that the supervisor has.
+func init() {
+	if os.Args[0] == Name {
+		err := launch()
+		_, _ = os.Stderr.WriteString("sandbox: " + err.Error() + "\n")
+		os.Exit(Failed)
+	}
+}
+
+// launch gives up what the order does not grant and executes its program. It returns only an error.
+// What is given up is that of the thread: func init runs on one of its own, which is also the one that
+// the program gets.
+func launch() error {
+	o, err := parse(os.Args)
+	if err != nil {
+		return err
+	}
+	// All that needs memory comes first: the limits may leave none.
+	path, errPath := syscall.BytePtrFromString(o.Path)
+	args, errArgs := syscall.SlicePtrFromStrings(o.Args)
+	env, errEnv := syscall.SlicePtrFromStrings(os.Environ())
+	filter, errFilter := o.filter()
+	if err := errors.Join(errPath, errArgs, errEnv, errFilter); err != nil {
+		return err
+	}
+	if err := unix.CloseRange(3, 1<<31-1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return named("close_range", err)
+	}
+	if err := dropCapabilities(); err != nil {
+		return err
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return named("no_new_privs", err)
+	}
+	if err := o.restrict(); err != nil {
+		return err
+	}
+	if err := o.limit(); err != nil {
+		return err
+	}
+	if err := install(filter); err != nil {
+		return err
+	}
+	_, _, errno := unix.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(path)), uintptr(unsafe.Pointer(&args[0])), uintptr(unsafe.Pointer(&env[0])))
+	return named(o.Path, errno)
+}
+
+func named(what string, err error) error { return errors.New(what + ": " + err.Error()) }
+
+// Capabilities of a program that root starts: those that let it have files of other users, as root is
+// used to in a container. All others go, and no_new_privs keeps them away.
+const kept = 1<<unix.CAP_CHOWN | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_FOWNER | 1<<unix.CAP_FSETID
+
+func dropCapabilities() error {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return named("capget", err)
+	}
+	for i, keep := range []uint32{kept, 0} {
+		data[i].Permitted &= keep
+		data[i].Effective, data[i].Inheritable = data[i].Permitted, 0
+	}
+	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+	if err := unix.Capset(&header, &data[0]); err != nil {
+		return named("capset", err)
+	}
+	return nil
+}
+
+// limit sets the limits of resources, never above those that there are.
+func (o *Order) limit() error {
+	for _, l := range []struct {
+		resource int
+		max      uint64
+		set      bool
+	}{
+		{unix.RLIMIT_CORE, 0, true}, // a dump of memory is a file outside
+		{unix.RLIMIT_NPROC, o.Processes, o.Processes > 0},
+		{unix.RLIMIT_DATA, o.Memory, o.Memory > 0},
+	} {
+		var old unix.Rlimit
+		if !l.set {
+			continue
+		}
+		err := unix.Prlimit(0, l.resource, nil, &old)
+		if err == nil {
+			most := min(l.max, old.Max)
+			err = unix.Prlimit(0, l.resource, &unix.Rlimit{Cur: most, Max: most}, nil)
+		}
+		if err != nil {
+			return named("setrlimit", err)
+		}
+	}
+	return nil
+}

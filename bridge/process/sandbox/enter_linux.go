@@ -1,0 +1,144 @@
+package sandbox
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcpbridge/mcpbridge/bridge/process/internal/launcher"
+)
+
+// Supported reports why this system has no sandboxes, nil if it has.
+func Supported() error {
+	switch abi, err := launcher.ABI(); {
+	case errors.Is(err, unix.ENOSYS):
+		return errors.New(`this kernel has no Landlock, or a container forbids it (Linux 6.2 or later has it, with CONFIG_SECURITY_LANDLOCK)`)
+	case errors.Is(err, unix.EOPNOTSUPP):
+		return errors.New(`Landlock of this kernel is off: add landlock to lsm= on the kernel's command line`)
+	case err != nil:
+		return fmt.Errorf("the system refuses Landlock: %w", err)
+	case abi < launcher.MinimalABI:
+		return fmt.Errorf("Landlock of this kernel is too old (ABI %d): Linux 6.2 or later has ABI %d", abi, launcher.MinimalABI)
+	}
+	return nil
+}
+
+// Enter changes a command that has yet to be started so that it starts in a sandbox: cmd.Path is
+// absolute and cmd.Env complete. leave removes its folder for temporary files; it is called after the
+// end of all of its processes. The error names what the system lacks, or what does not exist.
+func (p *Policy) Enter(cmd *exec.Cmd) (leave func(), err error) {
+	if err := Supported(); err != nil {
+		return nil, err
+	}
+	for _, grant := range []struct {
+		key   string
+		paths []string
+	}{{"read", p.Read}, {"write", p.Write}} {
+		for _, path := range grant.paths {
+			if _, err := os.Stat(path); err != nil {
+				return nil, fmt.Errorf("%s: %s: %w", grant.key, path, cause(err))
+			}
+		}
+	}
+	temp, err := os.MkdirTemp("", "mcpbridge-sandbox-")
+	if err != nil {
+		return nil, fmt.Errorf("a folder for temporary files: %w", err)
+	}
+	order := launcher.Order{
+		Path: cmd.Path, Args: cmd.Args,
+		Read:    slices.Concat(p.system(), needs(cmd), p.Read),
+		Write:   append([]string{temp}, p.Write...),
+		Device:  []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"},
+		Network: p.Network, Metadata: len(p.Write) > 0,
+		Memory: uint64(cmp.Or(p.Memory, DefaultMemory)),
+	}
+	if most := cmp.Or(p.Processes, DefaultProcesses); os.Getuid() != 0 { // which has no such limit
+		order.Processes = uint64(running() + most)
+	}
+	cmd.Env = slices.DeleteFunc(cmd.Env, func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return name == "TMPDIR" || name == "TMP" || name == "TEMP"
+	})
+	cmd.Env = append(cmd.Env, "TMPDIR="+temp)
+	// Also when the file of this program was replaced or removed.
+	cmd.Path, cmd.Args = "/proc/self/exe", order.Arguments()
+	return func() { _ = os.RemoveAll(temp) }, nil
+}
+
+// cause is an error without the path, which is told by its side.
+func cause(err error) error {
+	if pathError := (*os.PathError)(nil); errors.As(err, &pathError) {
+		return pathError.Err
+	}
+	return err
+}
+
+// running returns how many threads of this user there are: the limit on processes counts all of them.
+func running() (threads int) {
+	entries, _ := os.ReadDir("/proc")
+	for _, entry := range entries {
+		if _, err := strconv.Atoi(entry.Name()); err != nil {
+			continue
+		}
+		var stat unix.Stat_t
+		if unix.Stat("/proc/"+entry.Name(), &stat) != nil || int(stat.Uid) != os.Getuid() {
+			continue
+		}
+		line, _ := os.ReadFile("/proc/" + entry.Name() + "/stat")
+		// The name of the program, in parentheses, may have any character.
+		fields := bytes.Fields(line[bytes.LastIndexByte(line, ')')+1:])
+		const count = 17
+		if len(fields) > count {
+			n, _ := strconv.Atoi(string(fields[count]))
+			threads += n
+		}
+	}
+	return threads
+}
+
+// String says on one line what is enforced on this system: "read 2 folders, write 1, no network, …;
+// Landlock ABI 6, seccomp".
+func (p *Policy) String() string {
+	abi, err := launcher.ABI()
+	if err != nil {
+		return "not possible here"
+	}
+	network := "no network"
+	if p.Network {
+		network = "with network"
+	}
+	processes := fmt.Sprintf("%d processes by rlimit", cmp.Or(p.Processes, DefaultProcesses))
+	if os.Getuid() == 0 {
+		processes = "processes not bounded, as root"
+	}
+	gap := ""
+	if abi < launcher.ScopeABI {
+		gap = "; signals to other processes are not stopped (Linux 6.12 would)"
+	}
+	return fmt.Sprintf("read %s, write %s, %s, %s, %d MiB of memory a process by rlimit; Landlock ABI %d, seccomp%s",
+		list(p.Read), list(p.Write), network, processes, cmp.Or(p.Memory, DefaultMemory)>>20, abi, gap)
+}
+
+func list(paths []string) string {
+	if len(paths) == 0 {
+		return "nothing"
+	}
+	return strings.Join(paths, " ")
+}
+
+// prefix returns the folder of an installation by that of its programs: what is above bin.
+func prefix(bin string) string {
+	if base := filepath.Base(bin); base == "bin" || base == "sbin" || base == "shims" || base == ".bin" {
+		return filepath.Dir(bin)
+	}
+	return ""
+}

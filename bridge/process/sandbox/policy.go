@@ -1,0 +1,54 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// A Policy says what a program may do. The zero Policy lets it read its own files and those of the
+// system that programs need, and write only to a folder for temporary files of its own.
+type Policy struct {
+	Read      []string // absolute paths of files, and of folders with all below, that it may read
+	Write     []string // … that it may read and change
+	Network   bool     // IPv4 and IPv6, to any host; Unix sockets are never to be had
+	Processes int      // most processes and threads; 0 means DefaultProcesses
+	Memory    int64    // most bytes of memory of each process; 0 means DefaultMemory
+}
+
+// The defaults of a Policy.
+const (
+	DefaultProcesses = 256
+	DefaultMemory    = 2 << 30
+)
+
+// A Preset makes the Policy of a well-known server from its command.
+type Preset struct {
+	Policy
+	WritesArgs bool   // the folders among its arguments are those that it may change
+	WritesEnv  string // this variable names a file, which it may change, in its folder
+}
+
+// Presets are those of MCP's reference servers, by name.
+var Presets = map[string]Preset{
+	"fetch":      {Policy: Policy{Network: true, Processes: 128, Memory: 1 << 30}},
+	"filesystem": {Policy: Policy{Processes: 64, Memory: 1 << 30}, WritesArgs: true},
+	"git":        {Policy: Policy{Processes: 128, Memory: 1 << 30}, WritesArgs: true},
+	"memory":     {Policy: Policy{Processes: 64, Memory: 1 << 30}, WritesEnv: "MEMORY_FILE_PATH"},
+	"time":       {Policy: Policy{Processes: 64, Memory: 1 << 30}},
+}
+
+// For returns the policy for a command. What it may change must exist by then.
+func (p Preset) For(args []string, env map[string]string) Policy {
+	policy := p.Policy
+	for _, arg := range args {
+		if info, err := os.Stat(arg); p.WritesArgs && filepath.IsAbs(arg) && err == nil && info.IsDir() {
+			policy.Write = append(policy.Write, arg)
+		}
+	}
+	if file := env[p.WritesEnv]; p.WritesEnv != "" && filepath.IsAbs(file) {
+		policy.Write = append(policy.Write, filepath.Dir(file))
+	}
+	policy.Write = slices.Compact(policy.Write)
+	return policy
+}
