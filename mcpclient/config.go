@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/process"
+	"github.com/mcpbridge/mcpbridge/bridge/process/sandbox"
 	"github.com/mcpbridge/mcpbridge/mcpclient/internal/h1"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -60,6 +61,7 @@ type Config struct {
 	Command []string          // argument vector of a child process that speaks MCP over stdio
 	Env     map[string]string // added to the variables that a child process inherits
 	Dir     string            // working directory of Command; "" means that of this program
+	Sandbox *sandbox.Policy   // what the child process may do; nil means whatever this program may
 
 	URL       string
 	Transport Transport         // of URL

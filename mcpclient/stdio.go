@@ -44,6 +44,7 @@ func dialStdio(_ context.Context, cfg *Config, r receiver) (carrier, error) {
 			cfg.printed(line)
 		},
 		Supervisor: cfg.Supervisor,
+		Sandbox:    cfg.Sandbox,
 	})
 	if err != nil {
 		cfg.Children.release(cfg.principal)

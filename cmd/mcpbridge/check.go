@@ -99,7 +99,8 @@ type checkedServer struct {
 	Prompts      int      `json:"prompts"`
 	Resources    int      `json:"resources"`
 	Tokens       *price   `json:"tokens,omitempty"`
-	Node         string   `json:"node,omitempty"` // version of the Node.js that it runs on
+	Node         string   `json:"node,omitempty"`    // version of the Node.js that it runs on
+	Sandbox      string   `json:"sandbox,omitempty"` // what is enforced
 	Reason       string   `json:"reason,omitempty"`
 	Output       string   `json:"output,omitempty"` // what its process printed last
 	Next         string   `json:"next,omitempty"`   // what to do
@@ -169,6 +170,9 @@ func (c *checker) server(ctx context.Context, st *stack.ServerState, took time.D
 		s.Notes = append(s.Notes, accountsLine(s.Accounts))
 		own, _ := c.Login(st.Name).Status()
 		s.OK = s.OK || own == nil && c.Login(st.Name).Challenged() // nobody needs the operator's login
+	}
+	if server.Sandbox != nil {
+		s.Sandbox = server.Sandbox.String()
 	}
 	node, old := c.machine.Node(ctx, &command)
 	s.Node = node
@@ -264,6 +268,9 @@ func (s *checkedServer) print(w io.Writer, state string) {
 		facts = append(facts, "Node.js "+s.Node)
 	}
 	output.Item(w, "     ", terminal.Inline(strings.Join(facts, "; ")))
+	if s.Sandbox != "" {
+		output.Item(w, "     ", "sandbox: "+terminal.Inline(s.Sandbox))
+	}
 	s.printNotes(w)
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tailscale/hujson"
 
+	"github.com/mcpbridge/mcpbridge/bridge/process/sandbox"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/envfile"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -29,6 +30,7 @@ type Server struct {
 	Args    []string          // passed without a shell
 	Env     map[string]string // added to the basic variables that every server gets; includes envFile, which env overrides
 	Dir     string            // "cwd"; default: the bridge's working directory
+	Sandbox *sandbox.Policy   // what its process may do; nil means whatever the bridge may
 
 	URL     string            // http, https, ws or wss
 	Headers map[string]string // sent with each request, or with the WebSocket handshake
@@ -86,7 +88,7 @@ const (
 )
 
 // keys lists the keys of an entry: ours, and those that other clients put there.
-func (s *Server) keys(envFile *string) keySet {
+func (s *Server) keys(envFile *string, box *sandboxed) keySet {
 	off := func(*decoder, node) {} // read before, by isOff
 	return keySet{
 		"command":     {take: into(&s.Command, readCommand), only: "command"},
@@ -95,6 +97,7 @@ func (s *Server) keys(envFile *string) keySet {
 		"environment": {take: into(&s.Env, mapOf(checkEnvName, withBare(readEnvValue))), only: "command", same: "env"},
 		"envFile":     {take: into(envFile, readPath), only: "command"},
 		"cwd":         {take: into(&s.Dir, readCwd), only: "command"},
+		"sandbox":     {take: into(box, readSandbox), only: "command"},
 
 		"url":       {take: into(&s.URL, readURL), only: "url"},
 		"serverUrl": {take: into(&s.URL, readURL), only: "url", same: "url"},
@@ -147,6 +150,7 @@ func (s *Server) keys(envFile *string) keySet {
 		"auth":             {take: into(&s.OAuth, readAuth), only: "url", same: "oauth"},
 		"scopes":           {note: noOAuth},
 		"inputs":           {note: noInputs},
+		"sandboxEnabled":   {note: `a setting of VS Code; use "sandbox": true`},
 		"description":      {}, "icon": {}, "gallery": {}, "version": {}, "dev": {}, "name": {}, "iconPath": {}, "source": {}, "tags": {},
 	}
 }
@@ -255,7 +259,8 @@ func (d *decoder) server(n node) Server {
 	defer func() { d.inside = nil }()
 
 	var envFile string
-	keys := s.keys(&envFile)
+	var box sandboxed
+	keys := s.keys(&envFile, &box)
 	reach := d.reach(n, keys)
 	before, filledIn := len(d.problems), len(d.filledIn)
 	d.object(n, keys)
@@ -273,6 +278,7 @@ func (d *decoder) server(n node) Server {
 			s.Env = vars
 		}
 	}
+	s.Sandbox = box.policy(&s)
 	s.Fault = errors.Join(d.inside.faults...)
 	return s
 }

@@ -274,7 +274,7 @@ func (s *Stack) definition(server config.Server, opts *Options, info []byte) def
 		return d
 	}
 	c.Command = append([]string{server.Command}, server.Args...)
-	c.Env, c.Dir = server.Env, cmp.Or(server.Dir, opts.Dir)
+	c.Env, c.Dir, c.Sandbox = server.Env, cmp.Or(server.Dir, opts.Dir), server.Sandbox
 	return definition{Config: c, identity: identity, path: s.cfg.SearchPath}
 }
 
