@@ -106,7 +106,7 @@ type Reply struct {
 
 // A Decision says how a policy has decided about a call. It is not changed after it was made.
 type Decision struct {
-	Verdict string // "allow" or "deny"
+	Verdict string // "allow", "deny", or "ask" for a call that nobody has decided about in time
 	Rule    string // that decided, as the config's owner knows it; "" if no rule matched
 	By      string // who approved or refused it, where the rule asked; "" if nobody was asked
 }

@@ -1,0 +1,223 @@
+package policy
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// ask carries out a request if a person approves it.
+func (s *session) ask(ctx context.Context, req *bridge.Request, c *Call, known *known, ruling Ruling) bridge.Reply {
+	a := Approval{
+		Principal: s.caller.Principal.Name, Client: clientName(s.caller), Model: req.Model, Method: req.Method, Target: c.Target,
+		Arguments: bytes.Clone(c.Arguments), Rule: ruling.Rule, Reason: ruling.Reason, Edit: ruling.Edit,
+	}
+	if c.Item != nil {
+		a.Server = c.Item.Member
+	}
+	var answer Answer
+	var by string
+	for found := false; !found; {
+		r, fault := s.opts.Desk.ask(a)
+		if fault != nil {
+			return bridge.Failed(fault)
+		}
+		s.wait(ctx, req, r)
+		var err error
+		answer, by, found, err = s.opts.Desk.use(r)
+		switch {
+		case ctx.Err() != nil && (err != nil || !found):
+			return bridge.Failed(toolformat.Errorf(toolformat.Canceled, "canceled"))
+		case err != nil:
+			return s.undecided(r)
+		}
+	}
+	if !answer.Approve {
+		return denied(ruling.Rule, answer.Note, by)
+	}
+	if answer.Arguments != nil {
+		before := cmp.Or(req.Params, &wire.Params{})
+		params, err := wire.SplitParams(before.Append(nil, append(slices.Clip(req.Edits), wire.Edit{Key: wire.Arguments, Value: answer.Arguments})...))
+		if err != nil {
+			return bridge.Failed(toolformat.AsError(err))
+		}
+		own := *req
+		own.Params, own.Edits, own.Take = &params, nil, nil
+		req = &own
+		edited := known.call(s.caller, req)
+		if r := known.decide(&edited); r.Verdict == Deny {
+			return denied(r.Rule, r.Reason, "")
+		}
+	}
+	reply := s.Session.Do(ctx, req)
+	reply.Decision = &bridge.Decision{Verdict: string(Allow), Rule: ruling.Rule, By: by}
+	if answer.Arguments != nil && reply.Err == nil {
+		reply.Result = noted(reply.Result, answer)
+	}
+	return reply
+}
+
+// noted returns a tool's result that says with which arguments it ran.
+func noted(result []byte, answer Answer) []byte {
+	text := "[run with arguments that the person who approved it has changed: " + string(answer.Arguments) + "]"
+	if answer.Note != "" {
+		text += " [" + answer.Note + "]"
+	}
+	block := wire.SetMember([]byte(`{"type":"text"}`), "text", wire.AppendString(nil, text))
+	content := []byte{'['}
+	for own := range wire.Elements(wire.Lookup(result, "content")) {
+		content = append(append(content, own...), ',')
+	}
+	return wire.SetMember(bytes.Clone(result), "content", append(append(content, block...), ']'))
+}
+
+// undecided is the reply to a call that has waited for too long. A model reads it.
+func (s *session) undecided(r *request) bridge.Reply {
+	e := toolformat.Errorf(toolformat.Denied, "%s has not run: a person has to approve it, who has not decided yet (approval %s, %s). Ask the user to decide (%s), and then make exactly the same call again, within %s",
+		r.Target, r.ID, r.Rule, s.opts.Where(r.ID), max(time.Until(r.Expires), 0).Round(time.Minute))
+	reply := bridge.Failed(e)
+	reply.Decision = &bridge.Decision{Verdict: string(Ask), Rule: r.Rule}
+	return reply
+}
+
+// progressTime is how often a client is told that its call still waits.
+const progressTime = 10 * time.Second
+
+// wait waits for the answer to a request, while the client is asked for it if it can be. It returns early
+// when ctx ends or the client has waited for long enough.
+func (s *session) wait(ctx context.Context, req *bridge.Request, r *request) {
+	asking, cancel := context.WithCancel(ctx)
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		s.askClient(asking, req, r)
+	}()
+	defer func() {
+		cancel()
+		<-asked
+	}()
+	expired := time.NewTimer(time.Until(r.Asked.Add(s.opts.Desk.opts.Expiry)))
+	defer expired.Stop()
+	tick := time.NewTicker(progressTime)
+	defer tick.Stop()
+	var late <-chan time.Time
+	unasked := asked
+	for n := 1; ; {
+		select {
+		case <-r.decided:
+			return
+		case <-ctx.Done():
+			return
+		case <-expired.C:
+			return
+		case <-late:
+			return
+		case <-unasked: // the client cannot be asked, or its user has not decided
+			timer := time.NewTimer(s.opts.Wait)
+			defer timer.Stop()
+			late, unasked = timer.C, nil
+		case <-tick.C:
+			s.progress(req, r, n)
+			n++
+		}
+	}
+}
+
+// progress tells the client of a request that it still waits, so that the client does too.
+func (s *session) progress(req *bridge.Request, r *request, n int) {
+	if req.Back == nil || req.Params == nil {
+		return
+	}
+	token := req.Params.Get(wire.MetaProgressToken)
+	if token == nil {
+		return
+	}
+	params := wire.SetMember([]byte(fmt.Sprintf(`{"progress":%d}`, n)), "progressToken", token)
+	req.Back.Notify(wire.NotificationProgress, wire.SetMember(params, "message", wire.AppendString(nil, "waiting for approval "+r.ID)))
+}
+
+// askClient asks the person at the client, if that can show a form, and puts the answer on the desk.
+func (s *session) askClient(ctx context.Context, req *bridge.Request, r *request) {
+	elicitation := wire.Lookup(s.caller.Capabilities, "elicitation")
+	byURL, byForm := wire.Lookup(elicitation, "url") != nil, wire.Lookup(elicitation, "form") != nil
+	ask := s.caller.Ask
+	if req.Back != nil {
+		ask = req.Back.Ask
+	}
+	if elicitation == nil || byURL && !byForm || ask == nil {
+		return
+	}
+	answer, fault := ask(ctx, wire.MethodElicit, question(&r.Approval))
+	if fault != nil || ctx.Err() != nil {
+		return
+	}
+	if own, decided := read(answer, r.Edit, r.Arguments); decided {
+		by := "the user of " + s.caller.Principal.Name
+		if s.caller.Principal.Name == "" {
+			by = "the user"
+		}
+		s.opts.Desk.Decide(r.ID, own, by) // unless somebody else was faster
+	}
+}
+
+// The form's properties.
+const formDecision, formReason, formArguments = "decision", "reason", "arguments"
+
+// question returns the params of the elicitation about an Approval.
+func question(a *Approval) []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Allow %s", a.Target)
+	if a.Server != "" {
+		fmt.Fprintf(&b, " of %s", a.Server)
+	}
+	if len(a.Arguments) > 0 {
+		var shown bytes.Buffer
+		if json.Indent(&shown, a.Arguments, "", "  ") != nil {
+			shown.Write(a.Arguments)
+		}
+		fmt.Fprintf(&b, " with these arguments?\n\n%s", shown.String())
+	} else {
+		b.WriteString("?")
+	}
+	if a.Reason != "" {
+		b.WriteString("\n\n" + a.Reason)
+	}
+	properties := `{"` + formDecision + `":{"type":"string","title":"Decision","enum":["allow","deny"]},"` + formReason + `":{"type":"string","title":"Reason","description":"what the model is told (may be empty)"}`
+	if a.Edit {
+		properties += `,"` + formArguments + `":{"type":"string","title":"Arguments","description":"JSON, to change what is sent (may be empty)"}`
+	}
+	params := []byte(`{"requestedSchema":{"type":"object","properties":` + properties + `},"required":["` + formDecision + `"]}}`)
+	return wire.SetMember(params, "message", wire.AppendString(nil, b.String()))
+}
+
+// read reads the answer to a question. One that was put aside decides nothing.
+func read(result []byte, edit bool, arguments []byte) (a Answer, decided bool) {
+	switch action, _ := wire.Text(wire.Lookup(result, "action")); action {
+	case "decline":
+		return Answer{}, true
+	case "accept":
+	default:
+		return Answer{}, false
+	}
+	a.Note, _ = wire.Text(wire.Lookup(result, "content", formReason))
+	decision, _ := wire.Text(wire.Lookup(result, "content", formDecision))
+	a.Approve = decision == "allow"
+	if changed, _ := wire.Text(wire.Lookup(result, "content", formArguments)); edit && strings.TrimSpace(changed) != "" {
+		if canonical([]byte(changed)) != canonical(arguments) {
+			a.Arguments = json.RawMessage(changed)
+		}
+		if !isObject([]byte(changed)) {
+			return Answer{Note: "the changed arguments are not a JSON object"}, true
+		}
+	}
+	return a, true
+}

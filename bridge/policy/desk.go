@@ -1,0 +1,202 @@
+package policy
+
+import (
+	"cmp"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// DeskOptions are the settings of a Desk.
+type DeskOptions struct {
+	Expiry time.Duration // after which an undecided Approval ends, and a decision that no call has found; default 10 min
+	Most   int           // Approvals at once; default 1000
+	Each   int           // of a principal; default 100
+
+	// Ask is called for each new Approval, in a goroutine of its own, to tell a person of it; may be nil.
+	Ask func(Approval)
+}
+
+// A Desk has the Approvals of all callers. It may be used from many goroutines.
+type Desk struct {
+	opts    DeskOptions
+	stopped atomic.Pointer[string]
+
+	mu   sync.Mutex // guards what follows
+	all  []*request // the oldest first
+	open map[key]*request
+}
+
+// request is an Approval of which a call may yet find the decision.
+type request struct {
+	Approval // its State, Expires, By and Note, and answer below, are guarded by Desk.mu
+	key      key
+	answer   Answer
+	decided  chan struct{} // closed when there is an answer, or no time left
+}
+
+// NewDesk returns a Desk without Approvals.
+func NewDesk(opts DeskOptions) *Desk {
+	opts.Expiry = cmp.Or(opts.Expiry, 10*time.Minute)
+	opts.Most, opts.Each = cmp.Or(opts.Most, 1000), cmp.Or(opts.Each, 100)
+	return &Desk{opts: opts, open: map[key]*request{}}
+}
+
+// Stop denies all calls from now on, for a reason that callers are told, which is not "".
+func (d *Desk) Stop(reason string) { d.stopped.Store(&reason) }
+
+// Resume ends what Stop has begun.
+func (d *Desk) Resume() { d.stopped.Store(nil) }
+
+// Stopped returns why all calls are denied; "" if they are not.
+func (d *Desk) Stopped() string {
+	if reason := d.stopped.Load(); reason != nil {
+		return *reason
+	}
+	return ""
+}
+
+// Approvals returns the Approvals that are undecided, or of which no call has found the decision yet, and
+// those that have ended within the last minutes. The oldest comes first.
+func (d *Desk) Approvals() (all []Approval) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.expire(time.Now())
+	for _, r := range d.all {
+		all = append(all, r.Approval)
+	}
+	return all
+}
+
+// Find returns an Approval; letter case does not count in its ID.
+func (d *Desk) Find(id string) (Approval, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r, err := d.find(id)
+	if err != nil {
+		return Approval{}, err
+	}
+	return r.Approval, nil
+}
+
+// find returns a request; d.mu is held.
+func (d *Desk) find(id string) (*request, error) {
+	d.expire(time.Now())
+	for _, r := range d.all {
+		if strings.EqualFold(r.ID, id) {
+			return r, nil
+		}
+	}
+	return nil, fmt.Errorf("no approval %.40q: it has expired, or there has never been one", id)
+}
+
+// Decide decides about an Approval, once. by says who has decided, for records.
+func (d *Desk) Decide(id string, answer Answer, by string) (Approval, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r, err := d.find(id)
+	switch {
+	case err != nil:
+		return Approval{}, err
+	case r.State != Pending:
+		return r.Approval, fmt.Errorf("approval %s is %s: it was decided by %s", r.ID, r.State, cmp.Or(r.By, "nobody"))
+	case answer.Arguments != nil && !r.Edit:
+		return r.Approval, fmt.Errorf("approval %s: its rule (%s) does not let the arguments be changed", r.ID, r.Rule)
+	case answer.Arguments != nil && !isObject(answer.Arguments):
+		return r.Approval, fmt.Errorf("approval %s: the arguments are not a JSON object", r.ID)
+	}
+	r.State, r.By, r.Note, r.Expires = Denied, by, answer.Note, time.Now().Add(d.opts.Expiry)
+	if answer.Approve {
+		r.State = Approved
+	}
+	r.answer = answer
+	close(r.decided)
+	return r.Approval, nil
+}
+
+func isObject(raw json.RawMessage) bool {
+	return wire.Valid(raw) == nil && len(raw) > 0 && raw[0] == '{'
+}
+
+// ask puts a call on the desk, or returns the request of an equal one.
+func (d *Desk) ask(a Approval) (*request, *toolformat.Error) {
+	own := keyOf(&a)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := time.Now()
+	d.expire(now)
+	if r := d.open[own]; r != nil {
+		return r, nil
+	}
+	of := 0
+	for _, r := range d.open {
+		if r.Principal == a.Principal {
+			of++
+		}
+	}
+	if len(d.open) >= d.opts.Most || of >= d.opts.Each {
+		return nil, toolformat.Errorf(toolformat.Unavailable, "%s needs approval, and too many calls wait for it already: try again when some are decided", a.Target)
+	}
+	if len(d.all) >= 2*d.opts.Most { // many have been decided in a short time
+		d.all = slices.DeleteFunc(d.all, func(r *request) bool { return r.State == Used })
+	}
+	a.ID, a.State, a.Asked, a.Expires = rand.Text()[:8], Pending, now, now.Add(d.opts.Expiry)
+	r := &request{Approval: a, key: own, decided: make(chan struct{})}
+	d.all, d.open[own] = append(d.all, r), r
+	if d.opts.Ask != nil {
+		go d.opts.Ask(a)
+	}
+	return r, nil
+}
+
+// errUndecided is the error of use for a request without an answer.
+var errUndecided = errors.New("undecided")
+
+// use returns the answer of a request for one call; ok is false if another one has it.
+func (d *Desk) use(r *request) (answer Answer, by string, ok bool, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch r.State {
+	case Approved:
+		r.State = Used
+		d.close(r)
+		return r.answer, r.By, true, nil
+	case Denied: // which is told to all equal calls that wait
+		d.close(r)
+		return r.answer, r.By, true, nil
+	case Used:
+		return Answer{}, "", false, nil
+	}
+	return Answer{}, "", false, errUndecided
+}
+
+// close ends the time in which an equal call finds the request; d.mu is held.
+func (d *Desk) close(r *request) {
+	if d.open[r.key] == r {
+		delete(d.open, r.key)
+	}
+}
+
+// expire ends what has lasted too long; d.mu is held.
+func (d *Desk) expire(now time.Time) {
+	d.all = slices.DeleteFunc(d.all, func(r *request) bool {
+		if now.Before(r.Expires) {
+			return false
+		}
+		if r.State == Pending {
+			r.State = Expired
+			close(r.decided)
+		}
+		d.close(r)
+		return true
+	})
+}

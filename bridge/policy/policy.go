@@ -1,0 +1,172 @@
+package policy
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/match"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// Options are the settings of New.
+type Options struct {
+	Policy *Policy // nil allows everything
+	Desk   *Desk   // that asks about calls, and may stop them all
+
+	// Wait is how long a call waits for an approval that its client cannot be asked for; default 50 s,
+	// since many clients wait for a minute.
+	Wait time.Duration
+
+	// Where tells a person how to decide about the Approval with an ID, for the error of a call that has
+	// waited for too long; nil names the command that does.
+	Where func(id string) string
+}
+
+// New wraps a source: what its callers do needs a policy's consent. It may be used from many goroutines.
+func New(source bridge.Source, opts Options) bridge.Source {
+	opts.Wait = cmp.Or(opts.Wait, 50*time.Second)
+	if opts.Where == nil {
+		opts.Where = func(id string) string { return "mcpbridge approvals decide " + id }
+	}
+	return &governed{source, opts}
+}
+
+type governed struct {
+	source bridge.Source
+	opts   Options
+}
+
+// Open implements bridge.Source.
+func (g *governed) Open(ctx context.Context, caller *bridge.Caller) (bridge.Session, error) {
+	s := &session{opts: &g.opts, caller: caller, rules: g.opts.Policy.of(caller)}
+	below := caller
+	if len(s.rules) > 0 {
+		s.view.Store(new(view))
+		own := *caller
+		own.Notify = s.notify
+		below = &own
+	}
+	var err error
+	s.Session, err = g.source.Open(ctx, below)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// of returns the rules that may match calls of a caller.
+func (p *Policy) of(caller *bridge.Caller) (rules []*rule) {
+	if p == nil {
+		return nil
+	}
+	for i := range p.rules {
+		if r := &p.rules[i]; r.misfitOf(caller) == "" {
+			rules = append(rules, r)
+		}
+	}
+	return rules
+}
+
+// session is the view of a caller with a policy.
+type session struct {
+	bridge.Session // below
+	opts           *Options
+	caller         *bridge.Caller
+	rules          []*rule              // that may match
+	view           atomic.Pointer[view] // nil without rules
+}
+
+// notify receives the notifications of below for the caller. What is known of a list goes with it.
+func (s *session) notify(method string, params []byte) {
+	for kind := range bridge.ListKinds {
+		if method == kind.Changed() {
+			s.view.Store(new(view))
+		}
+	}
+	if s.caller.Notify != nil {
+		s.caller.Notify(method, params)
+	}
+}
+
+// Do implements bridge.Session.
+func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
+	stopped := s.opts.Desk.Stopped()
+	if len(s.rules) == 0 && stopped == "" {
+		return s.Session.Do(ctx, req)
+	}
+	kind, target, ok := match.Subject(req)
+	switch {
+	case !ok:
+		return s.Session.Do(ctx, req)
+	case stopped != "":
+		return denied("", "all calls are stopped: "+stopped, "")
+	}
+	if req.Method == wire.MethodComplete {
+		var err error
+		if req, err = match.PlainRef(req, kind, target); err != nil {
+			return bridge.Failed(toolformat.AsError(err))
+		}
+	}
+	known, fault := s.known(ctx, kind, target, req.Model)
+	if fault != nil {
+		return bridge.Failed(fault)
+	}
+	if len(known.rules) == 0 {
+		return s.Session.Do(ctx, req)
+	}
+	c := known.call(s.caller, req)
+	ruling := known.decide(&c)
+	switch ruling.Verdict {
+	case Deny:
+		return denied(ruling.Rule, ruling.Reason, "")
+	case Ask:
+		if uses(req.Method) {
+			return s.ask(ctx, req, &c, known, ruling)
+		}
+	}
+	reply := s.Session.Do(ctx, req)
+	if ruling.Rule != "" {
+		reply.Decision = &bridge.Decision{Verdict: string(Allow), Rule: ruling.Rule}
+	}
+	return reply
+}
+
+// uses reports whether a method uses an item. A person is not asked about completions and subscriptions.
+func uses(method string) bool {
+	return method == wire.MethodToolsCall || method == wire.MethodPromptsGet || method == wire.MethodResourcesRead
+}
+
+// denied is the reply to what is not allowed. A model reads it.
+func denied(rule, reason, by string) bridge.Reply {
+	text := "denied by policy"
+	if by != "" {
+		text = "denied by " + by
+	}
+	if rule != "" {
+		text += " (" + rule + ")"
+	}
+	if reason != "" {
+		text += ": " + reason
+	}
+	reply := bridge.Failed(toolformat.Errorf(toolformat.Denied, "%s", text))
+	reply.Decision = &bridge.Decision{Verdict: string(Deny), Rule: rule, By: by}
+	return reply
+}
+
+// arguments returns those of a request, as below gets them.
+func arguments(req *bridge.Request) []byte {
+	for i := len(req.Edits) - 1; i >= 0; i-- {
+		if req.Edits[i].Key == wire.Arguments {
+			return req.Edits[i].Value
+		}
+	}
+	if req.Params == nil {
+		return nil
+	}
+	return bytes.TrimSpace(req.Params.Get(wire.Arguments))
+}

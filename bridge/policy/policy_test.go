@@ -1,0 +1,310 @@
+package policy_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/policy"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+func compile(t testing.TB, rules ...policy.Rule) *policy.Policy {
+	t.Helper()
+	p, err := policy.Compile(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// A policy keeps the contract of a Source: one that looks at everything and forbids nothing, and one that a
+// client's user consents to.
+func TestContract(t *testing.T) {
+	for name, rules := range map[string][]policy.Rule{
+		"allow": {
+			{Servers: []string{"x"}, Verdict: policy.Deny},
+			{Arguments: map[string]json.RawMessage{"/amount": []byte(`{"minimum":5}`), "/currency": []byte(`"E*"`)}, Verdict: policy.Deny},
+			{Annotations: map[string]bool{"readOnlyHint": true}, Verdict: policy.Allow},
+		},
+		"none": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			sourcetest.Run(t, func(t *testing.T) bridge.Source {
+				return policy.New(sourcetest.NewFake(), policy.Options{Policy: compile(t, rules...), Desk: policy.NewDesk(policy.DeskOptions{})})
+			})
+		})
+	}
+}
+
+// A user is the person at a client that shows forms.
+type user struct {
+	answers []string // results of elicitation, the next one first; none means that the user does not answer
+	asked   []string // messages
+}
+
+func (u *user) Notify(string, []byte) {}
+
+func (u *user) Ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error) {
+	message, _ := wire.Text(wire.Lookup(params, "message"))
+	u.asked = append(u.asked, message)
+	if method != wire.MethodElicit || len(u.answers) == 0 {
+		<-ctx.Done()
+		return nil, toolformat.Errorf(toolformat.Canceled, "canceled")
+	}
+	answer := u.answers[0]
+	u.answers = u.answers[1:]
+	return []byte(answer), nil
+}
+
+// A setup is a source behind a policy, and callers of it.
+type setup struct {
+	*testing.T
+	fake   *sourcetest.Fake
+	desk   *policy.Desk
+	source bridge.Source
+}
+
+func newSetup(t *testing.T, rules ...policy.Rule) *setup {
+	s := &setup{T: t, fake: sourcetest.NewFake(), desk: policy.NewDesk(policy.DeskOptions{})}
+	s.source = policy.New(s.fake, policy.Options{Policy: compile(t, rules...), Desk: s.desk})
+	return s
+}
+
+func (s *setup) open(principal string, capabilities string) bridge.Session {
+	s.Helper()
+	session, err := s.source.Open(s.Context(), &bridge.Caller{
+		Principal: bridge.Principal{Name: principal}, Info: []byte(`{"name":"test"}`), Capabilities: []byte(capabilities),
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { session.Close() })
+	return session
+}
+
+const formCapable, incapable = `{"elicitation":{}}`, `{}`
+
+func (*setup) call(ctx context.Context, session bridge.Session, tool, arguments string, back bridge.Back) bridge.Reply {
+	params, err := wire.SplitParams([]byte(`{"name":"` + tool + `","arguments":` + arguments + `}`))
+	if err != nil {
+		panic(err) // a fault of the test
+	}
+	return session.Do(ctx, &bridge.Request{Method: wire.MethodToolsCall, Target: tool, Params: &params, Back: back})
+}
+
+// expect checks that a call has run, with want "", or why it has not.
+func (s *setup) expect(reply bridge.Reply, want string) {
+	s.Helper()
+	got := ""
+	if reply.Err != nil {
+		got = reply.Err.Message
+	}
+	if want == "" && got != "" || !strings.Contains(got, want) {
+		s.Errorf("got %q, want %q", got, want)
+	}
+}
+
+var asks = policy.Rule{Name: "payments", Tools: []string{"echo"}, Verdict: policy.Ask, Reason: "it costs money", Edit: true}
+
+// The user of the client is asked, once a call, sees the arguments, and may change them.
+func TestAskedByTheClient(t *testing.T) {
+	s := newSetup(t, asks)
+	session := s.open("ann", formCapable)
+	u := &user{answers: []string{
+		`{"action":"accept","content":{"decision":"allow"}}`,
+		`{"action":"accept","content":{"decision":"deny","reason":"too much"}}`,
+		`{"action":"decline"}`,
+		`{"action":"accept","content":{"decision":"allow","arguments":"{\"amount\":5}"}}`,
+		`{"action":"accept","content":{"decision":"allow","arguments":"{\"amount\":"}}`,
+		`{"action":"accept","content":{}}`,
+	}}
+	for _, want := range []string{"", "denied by the user of ann (payments): too much", "denied by the user of ann (payments)", "", "not a JSON object", "denied by"} {
+		reply := s.call(t.Context(), session, "echo", `{"amount":100}`, u)
+		s.expect(reply, want)
+		if len(u.answers) == 2 && !strings.Contains(string(reply.Result), `{"amount":5}`) {
+			t.Errorf("changed arguments: %s", reply.Result)
+		}
+	}
+	if n := s.fake.Calls("echo"); n != 2 {
+		t.Errorf("%d calls have run, want 2", n)
+	}
+	if want := "Allow echo with these arguments?\n\n{\n  \"amount\": 100\n}\n\nit costs money"; len(u.asked) != 6 || u.asked[0] != want {
+		t.Errorf("asked %d times: %q", len(u.asked), u.asked)
+	}
+}
+
+// Whoever looks at the desk may decide, in time or later; the same call then finds the decision, once.
+func TestDesk(t *testing.T) {
+	for name, capabilities := range map[string]string{"a client that cannot be asked": incapable, "a user who does not answer": formCapable} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSetup(t, asks)
+				session := s.open("ann", capabilities)
+				begin := func(ctx context.Context, arguments string) <-chan bridge.Reply {
+					done := make(chan bridge.Reply, 1)
+					go func() { done <- s.call(ctx, session, "echo", arguments, &user{}) }()
+					synctest.Wait()
+					return done
+				}
+				in := begin(t.Context(), `{"a":1,"b":[2]}`)
+				all := s.desk.Approvals()
+				if len(all) != 1 || all[0].State != policy.Pending || all[0].Principal != "ann" || all[0].Client != "test" || string(all[0].Arguments) != `{"a":1,"b":[2]}` {
+					t.Fatalf("on the desk: %+v", all)
+				}
+				if _, err := s.desk.Decide(strings.ToLower(all[0].ID), policy.Answer{Approve: true}, "op"); err != nil {
+					t.Fatal(err)
+				}
+				s.expect(<-in, "")
+
+				ctx, cancel := context.WithCancel(t.Context())
+				gone := begin(ctx, `{"a":2}`)
+				if capabilities == incapable {
+					late := <-gone
+					s.expect(late, "echo has not run: a person has to approve it")
+				} else {
+					cancel()
+					s.expect(<-gone, "canceled")
+				}
+				cancel()
+				all = s.desk.Approvals()
+				if _, err := s.desk.Decide(all[1].ID, policy.Answer{Approve: true}, "op"); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := s.desk.Decide(all[1].ID, policy.Answer{}, "op"); err == nil {
+					t.Error("an approval was decided twice")
+				}
+				other := begin(t.Context(), `{"a":3}`) // other arguments are another question
+				again := begin(t.Context(), `{ "a" : 2 }`)
+				s.expect(<-again, "")
+				twice := begin(t.Context(), `{"a":2}`)
+				if n := len(s.desk.Approvals()); n != 4 {
+					t.Errorf("%d approvals, want 4: one was used twice, or not shared", n)
+				}
+				ann, bob := s.open("ann", incapable), s.open("bob", incapable)
+				for _, own := range []bridge.Session{ann, bob} {
+					go s.call(t.Context(), own, "echo", `{"a":3}`, nil)
+					synctest.Wait()
+				}
+				all = s.desk.Approvals()
+				if len(all) != 5 { // ann's is the one of other
+					t.Errorf("%d approvals, want 5", len(all))
+				}
+				for _, a := range all {
+					s.desk.Decide(a.ID, policy.Answer{Note: "no"}, "op")
+				}
+				s.expect(<-other, "denied by op (payments): no")
+				s.expect(<-twice, "denied by op (payments): no")
+				if n := s.fake.Calls("echo"); n != 2 {
+					t.Errorf("%d calls have run, want 2", n)
+				}
+				time.Sleep(11 * time.Minute)
+				if n := len(s.desk.Approvals()); n != 0 {
+					t.Errorf("%d approvals are left", n)
+				}
+			})
+		})
+	}
+}
+
+// An approval that nobody decides about ends.
+func TestExpiry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSetup(t, asks)
+		begun := time.Now()
+		s.expect(s.call(t.Context(), s.open("ann", formCapable), "echo", `{}`, &user{}), "has not run")
+		if took := time.Since(begun); took != 10*time.Minute {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+// One principal cannot fill the desk.
+func TestBounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSetup(t, asks)
+		ann, bob := s.open("ann", incapable), s.open("bob", incapable)
+		for i := range 100 {
+			go s.call(t.Context(), ann, "echo", `{"n":`+strings.Repeat("1", i+1)+`}`, nil)
+		}
+		synctest.Wait()
+		s.expect(s.call(t.Context(), ann, "echo", `{}`, nil), "too many calls wait")
+		go s.call(t.Context(), bob, "echo", `{}`, nil)
+		synctest.Wait()
+		if n := len(s.desk.Approvals()); n != 101 {
+			t.Errorf("%d approvals", n)
+		}
+	})
+}
+
+func TestStop(t *testing.T) {
+	s := newSetup(t)
+	session := s.open("ann", incapable)
+	s.expect(s.call(t.Context(), session, "echo", `{}`, nil), "")
+	s.desk.Stop("an incident")
+	s.expect(s.call(t.Context(), session, "echo", `{}`, nil), "denied by policy: all calls are stopped: an incident")
+	s.desk.Resume()
+	s.expect(s.call(t.Context(), session, "echo", `{}`, nil), "")
+}
+
+// What a condition sees cannot be told apart by servers that read arguments differently.
+func TestArguments(t *testing.T) {
+	raw := func(s string) map[string]json.RawMessage { return map[string]json.RawMessage{"/amount": []byte(s)} }
+	deny := policy.Rule{Arguments: raw(`{"type":"number","minimum":100}`), Verdict: policy.Deny}
+	small := policy.Rule{Arguments: raw(`{"type":"number","maximum":99}`), Verdict: policy.Allow}
+	rest := policy.Rule{Verdict: policy.Deny}
+	for _, c := range []struct {
+		arguments   string
+		deny, allow bool // what the rules say of it: denied by deny, allowed by small
+	}{
+		{`{"amount":100}`, true, false},
+		{`{"amount":1e2}`, true, false},
+		{`{"amount":99}`, false, true},
+		{`{"amount":1,"amount":100}`, true, false},
+		{`{"amount":100,"amount":1}`, true, false},
+		{`{"Amount":100}`, true, false},
+		{`{"amount":1,"AMOUNT":100}`, true, false},
+		{`{"amoun\u0074":100}`, true, false},
+		{`{"other":1}`, false, false},
+		{`"{\"amount\":100}"`, true, false},
+		{`"{\"amount\":1}"`, true, false},
+		{`[100]`, true, false},
+		{`{}`, false, false},
+	} {
+		if got := newSetup(t, deny).call2(t, c.arguments); got == c.deny {
+			t.Errorf("%s: runs %t behind deny", c.arguments, got)
+		}
+		if got := newSetup(t, small, rest).call2(t, c.arguments); got != c.allow {
+			t.Errorf("%s: runs %t behind allow", c.arguments, got)
+		}
+	}
+}
+
+func (s *setup) call2(t *testing.T, arguments string) bool {
+	reply := s.call(t.Context(), s.open("", incapable), "spaced", arguments, nil)
+	return reply.Err == nil
+}
+
+func TestCompile(t *testing.T) {
+	_, err := policy.Compile([]policy.Rule{
+		{Tools: []string{"["}, Verdict: policy.Deny},
+		{Verdict: "maybe"},
+		{Name: "third", Verdict: policy.Deny, Arguments: map[string]json.RawMessage{"amount": []byte("1")}},
+		{Name: "fourth", Verdict: policy.Deny, Arguments: map[string]json.RawMessage{"/a": []byte(`{"type":"nothing"}`)}},
+		{Name: "fifth", Verdict: policy.Deny, Arguments: map[string]json.RawMessage{"/a": []byte(`{"$ref":"http://127.0.0.1/x"}`)}},
+	})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{`rule 1: "[" is not a pattern`, `rule 2: unknown verdict "maybe"`, `third: arguments: "amount": expected a JSON Pointer`, `fourth: arguments: "/a":`, "fifth: arguments"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("no %q in %q", want, err)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package policy
+
+import (
+	"bytes"
+	"context"
+	"sync"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// view is what a session knows of its items, until their list changes.
+type view struct{ items sync.Map } // *known by itemKey
+
+type itemKey struct {
+	kind          bridge.ListKind
+	target, model string
+}
+
+// known is an item, and the rules that match calls of it whose arguments meet their conditions.
+type known struct {
+	kind    bridge.ListKind
+	target  string
+	item    *bridge.Item // nil for a resource that is not listed
+	rules   []*rule
+	checker *toolformat.Checker // of its arguments; nil unless a rule looks at them
+}
+
+// known returns what is known of an item. A tool or prompt that is not listed is unknown to the caller.
+func (s *session) known(ctx context.Context, kind bridge.ListKind, target, model string) (*known, *toolformat.Error) {
+	v, key := s.view.Load(), itemKey{kind, target, model}
+	if k, ok := v.items.Load(key); ok {
+		return k.(*known), nil
+	}
+	it, fault := s.find(ctx, kind, target)
+	if fault != nil {
+		return nil, fault
+	}
+	k := &known{kind: kind, target: target, item: it}
+	c := Call{Caller: s.caller, Model: model, Kind: kind, Target: target, Item: it}
+	for _, r := range s.rules {
+		if r.misfit(&c) != "" {
+			continue
+		}
+		k.rules = append(k.rules, r)
+		if len(r.conditions) == 0 {
+			break // it decides
+		}
+		if k.checker == nil && it != nil {
+			k.checker, _, _ = toolformat.NewChecker(it.Tool().InputSchema)
+		}
+	}
+	if it != nil { // others have no end
+		v.items.Store(key, k)
+	}
+	return k, nil
+}
+
+// find returns a listed item; nil for a resource that is not listed.
+func (s *session) find(ctx context.Context, kind bridge.ListKind, target string) (*bridge.Item, *toolformat.Error) {
+	for again := false; ; again = true {
+		l, err := s.List(ctx, kind)
+		if l != nil {
+			if it, ok := l.Find(target); ok {
+				return &it, nil
+			}
+		}
+		switch {
+		case kind == bridge.Resources || kind == bridge.Templates:
+			return nil, nil
+		case l == nil:
+			return nil, toolformat.AsError(err)
+		case again:
+			return nil, l.Unknown(target)
+		}
+		reply := s.Session.Do(ctx, &bridge.Request{Method: kind.Method()}) // which reads the list anew
+		reply.Free()
+	}
+}
+
+// call returns the call that a request for the item is.
+func (k *known) call(caller *bridge.Caller, req *bridge.Request) Call {
+	c := Call{Caller: caller, Model: req.Model, Kind: k.kind, Target: k.target, Item: k.item, Arguments: arguments(req)}
+	if k.checker != nil {
+		if own, err := k.checker.Arguments(k.target, c.Arguments); err == nil && !bytes.Equal(own, c.Arguments) {
+			c.corrected = own
+		}
+	}
+	return c
+}
+
+// decide returns what the first of the rules says whose conditions the call meets.
+func (k *known) decide(c *Call) Ruling {
+	for _, r := range k.rules {
+		if r.unmet(c) == "" {
+			return r.ruling(c)
+		}
+	}
+	return Ruling{Verdict: Allow}
+}
