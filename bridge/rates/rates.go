@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -51,21 +52,44 @@ func (b *Buckets) Wrap(source bridge.Source, rates Rates) bridge.Source {
 	if len(rates.Common)+len(rates.Profiles) == 0 {
 		return source
 	}
-	return bridge.Wrap(source, func(below bridge.Session, caller *bridge.Caller) (bridge.Session, error) {
-		own, has := rates.Profiles[caller.Profile]
-		of := key{principal: caller.Principal.Name}
-		if has {
-			of.profile = caller.Profile
-		} else {
-			own = rates.Common
-		}
-		if len(own) == 0 || caller.Operator {
+	return bridge.Wrap(&listed{source, rates}, func(below bridge.Session, caller *bridge.Caller) (bridge.Session, error) {
+		own, profile := rates.of(caller)
+		if len(own) == 0 {
 			return below, nil
 		}
 		s := &session{Session: below, buckets: b, rates: own}
-		s.own, s.begun = b.use(of, own)
+		s.own, s.begun = b.use(key{principal: caller.Principal.Name, profile: profile}, own)
 		return s, nil
 	})
+}
+
+// of returns the rates of a caller, and its profile if they are of that alone.
+func (r *Rates) of(caller *bridge.Caller) (own []Rate, profile string) {
+	if caller.Operator {
+		return nil, ""
+	}
+	if own, has := r.Profiles[caller.Profile]; has {
+		return own, caller.Profile
+	}
+	return r.Common, ""
+}
+
+// listed lets callers with rates of certain tools call only what is listed: the only server of a Bridge may
+// know a tool under names that no pattern matches.
+type listed struct {
+	bridge.Source
+	rates Rates
+}
+
+// Open implements bridge.Source.
+func (l *listed) Open(ctx context.Context, caller *bridge.Caller) (bridge.Session, error) {
+	own, _ := l.rates.of(caller)
+	if caller.Members == nil && slices.ContainsFunc(own, func(r Rate) bool { return r.Match != "*" }) {
+		below := *caller
+		below.Members = func(string) bool { return true }
+		caller = &below
+	}
+	return l.Source.Open(ctx, caller)
 }
 
 // use returns the buckets for rates, and when their time begins. leave must be called for them.

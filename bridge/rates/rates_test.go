@@ -115,6 +115,41 @@ func TestAtOnce(t *testing.T) {
 	})
 }
 
+// The only server of a bridge is not asked for a tool under a name that it does not list: no pattern might
+// match that.
+func TestOtherNames(t *testing.T) {
+	asked := ""
+	any := bridge.Wrap(sourcetest.NewFake(), func(below bridge.Session, _ *bridge.Caller) (bridge.Session, error) {
+		return &answering{below, &asked}, nil
+	})
+	for _, test := range []struct{ match, tool, want string }{
+		{"*", "ECHO", "ECHO"}, // as without rates
+		{"ec*", "ECHO", ""},
+		{"ec*", "echo", "echo"},
+	} {
+		asked = ""
+		source := new(rates.Buckets).Wrap(bridge.New(bridge.Options{}, bridge.Member{Name: "one", Source: any}),
+			rates.Rates{Common: []rates.Rate{{Match: test.match, Calls: 1, Per: time.Hour}}})
+		s := open(t, source, named("ann", ""))
+		call(s, test.tool)
+		s.Close()
+		if asked != test.want {
+			t.Errorf("%s with a rate of %s: the server is asked for %q, want %q", test.tool, test.match, asked, test.want)
+		}
+	}
+}
+
+// answering is a view of a server that takes any name of a tool.
+type answering struct {
+	bridge.Session
+	asked *string
+}
+
+func (a *answering) Do(_ context.Context, req *bridge.Request) bridge.Reply {
+	*a.asked = req.Target
+	return bridge.Result([]byte(`{"content":[]}`), nil)
+}
+
 // Without rates there is no wrapper.
 func TestNone(t *testing.T) {
 	fake := sourcetest.NewFake()
