@@ -87,7 +87,7 @@ func (s *Store) find(place, id string) (sealKey, error) {
 		return key, err
 	}
 	if key.id() != id {
-		return key, fmt.Errorf("sealed with another key than the one %s", where(place))
+		return key, fmt.Errorf("sealed with another key than the one %s: %s", where(place), bringBack)
 	}
 	s.keys[id] = key
 	return key, nil
@@ -99,7 +99,7 @@ func (s *Store) at(place string) (key sealKey, err error) {
 	case inVariable:
 		key, set, err := variableKey()
 		if !set {
-			err = fmt.Errorf("sealed with the key in %s, which is not set", KeyVariable)
+			err = fmt.Errorf("sealed with the key in %s, which is not set: %s", KeyVariable, bringBack)
 		}
 		return key, err
 	case inFile:
@@ -111,7 +111,7 @@ func (s *Store) at(place string) (key sealKey, err error) {
 			err = errors.New("every user of this computer can read it: chmod 600 " + s.keyPath())
 		}
 		if err != nil {
-			err = fmt.Errorf("sealed with the key in %s: %w", s.keyPath(), err)
+			err = fmt.Errorf("sealed with the key in %s: %w", s.keyPath(), lost(err))
 		}
 		return key, err
 	case inKeychain:
@@ -120,11 +120,22 @@ func (s *Store) at(place string) (key sealKey, err error) {
 			key, err = parseKey(text)
 		}
 		if err != nil {
-			err = fmt.Errorf("sealed with a key in the system's keychain: %w", err)
+			err = fmt.Errorf("sealed with a key in the system's keychain: %w", lost(err))
 		}
 		return key, err
 	}
 	return key, errDamaged
+}
+
+// bringBack says what to do about a key that is gone.
+const bringBack = "bring that key back, or move the file away and set its secrets anew"
+
+// lost returns the error of a key that cannot be read, with what to do if it is gone.
+func lost(err error) error {
+	if errors.Is(err, errNoKey) || errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %s", err, bringBack)
+	}
+	return err
 }
 
 // isExposed reports whether other users can read a file, as the modes of it and its folder say.

@@ -105,11 +105,11 @@ func TestUnreadable(t *testing.T) {
 		{append([]byte("x"), whole...), c, "damaged"},
 		{bytes.Replace(whole, []byte("keychain"), []byte("elsewhere"), 1), &chain{}, "damaged"},
 		{nil, c, "damaged"},
-		{whole, other, "sealed with another key than the one in the system's keychain"},
-		{whole, &chain{}, "sealed with a key in the system's keychain: it has no such key"},
+		{whole, other, "sealed with another key than the one in the system's keychain: bring that key back"},
+		{whole, &chain{}, "sealed with a key in the system's keychain: it has no such key (was it removed, or is this another account?): bring that key back"},
 		{whole, &chain{err: errors.New("locked")}, "sealed with a key in the system's keychain: locked"},
-		{bytes.Replace(whole, []byte("keychain"), []byte("file"), 1), c, "sealed with the key in "},
-		{bytes.Replace(whole, []byte("keychain"), []byte("variable"), 1), c, "which is not set"},
+		{bytes.Replace(whole, []byte("keychain"), []byte("file"), 1), c, "bring that key back, or move the file away"},
+		{bytes.Replace(whole, []byte("keychain"), []byte("variable"), 1), c, "which is not set: bring that key back"},
 	} {
 		if err := os.WriteFile(path, v.text, 0o600); err != nil {
 			t.Fatal(err)
