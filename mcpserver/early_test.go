@@ -46,6 +46,7 @@ func newEarly(t *testing.T, plain bool) *early {
 	})
 	web := httptest.NewUnstartedServer(e.Handler())
 	if plain {
+		web.Config.ReadHeaderTimeout, web.Config.IdleTimeout = headTime, idleTime
 		ln := e.Listen(web.Listener, web.Config)
 		web.Listener = ln
 		t.Cleanup(func() { ln.Shutdown(context.Background()) })

@@ -48,6 +48,7 @@ func TestFrames(t *testing.T) {
 				}
 			}
 		}))
+		s.Config.ReadHeaderTimeout, s.Config.IdleTimeout = headTime, idleTime
 		s.Listener = New(made(okay), Options{}).listen(s.Listener, s.Config)
 		s.Start()
 		conn, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(s.URL, "http"), nil)

@@ -118,7 +118,8 @@ func TestPrepare(t *testing.T) {
 		name := r.Header.Get("Name")
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, name) })
 	}
-	web := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Method) })}
+	web := &http.Server{ReadHeaderTimeout: patience, IdleTimeout: patience}
+	web.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Method) })
 	opts.Server = web
 	go web.Serve(keepalive.Listen(ln, opts))
 	t.Cleanup(func() { web.Close() })

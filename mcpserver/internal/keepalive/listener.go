@@ -4,9 +4,8 @@
 package keepalive
 
 import (
-	"bufio"
+	"bytes"
 	"context"
-	"io"
 	"net"
 	"net/http"
 	"sync"
@@ -31,38 +30,12 @@ type Options struct {
 type Listener struct {
 	net.Listener
 	opts   Options
+	conns  sync.Map // of the type *conn, all that net/http has not got
 	ending atomic.Bool
-	asleep atomic.Bool // sweep does not run soon
-	last   atomic.Pointer[date]
-
-	mu    sync.Mutex // guards the fields below
-	conns map[*conn]struct{}
-	timer *time.Timer // runs sweep
-}
-
-// date is a second as the header Date has it.
-type date struct {
-	second int64
-	text   []byte
-}
-
-// now returns the time as the header Date has it, which is formatted once a second.
-func (l *Listener) now() []byte {
-	now := time.Now()
-	d := l.last.Load()
-	if d == nil || d.second != now.Unix() {
-		d = &date{now.Unix(), now.UTC().AppendFormat(nil, http.TimeFormat)}
-		l.last.Store(d)
-	}
-	return d.text
 }
 
 // Listen returns a Listener for the connections of ln.
-func Listen(ln net.Listener, opts Options) *Listener {
-	l := &Listener{Listener: ln, opts: opts, conns: map[*conn]struct{}{}}
-	l.timer = time.AfterFunc(tick, l.sweep)
-	return l
-}
+func Listen(ln net.Listener, opts Options) *Listener { return &Listener{Listener: ln, opts: opts} }
 
 // Accept serves the connections over TCP.
 func (l *Listener) Accept() (net.Conn, error) {
@@ -76,101 +49,56 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// headerBytes bounds the header of a plain request, in bytes: each connection keeps as much until it rests.
-// There is room for a token of 2 KiB.
-const headerBytes = 3 << 10
-
 // serve answers the plain requests of a connection, and passes it to net/http at another one.
 func (l *Listener) serve(tcp *net.TCPConn) {
-	c := &conn{TCPConn: tcp, l: l, in: bufio.NewReaderSize(tcp, headerBytes)}
-	c.since = time.Now().Add(l.opts.Server.ReadHeaderTimeout - l.opts.Server.IdleTimeout) // for the first request
+	c := &conn{TCPConn: tcp, l: l, watched: make(chan struct{}, 1)}
+	c.SetReadDeadline(time.Now().Add(l.opts.Server.ReadHeaderTimeout))
+	c.watch = time.AfterFunc(time.Hour, c.watchClient)
+	c.watch.Stop()
 	c.ctx, c.cancel = context.WithCancel(context.WithValue(context.Background(), http.LocalAddrContextKey, tcp.LocalAddr()))
-	l.mu.Lock()
-	l.conns[c] = struct{}{}
-	l.mu.Unlock()
-	l.wake()
+	l.conns.Store(c, nil)
 	other := c.serve()
 	c.cancel()
-	l.mu.Lock()
-	delete(l.conns, c)
-	l.mu.Unlock()
-	p := make(passing, 1)
-	p <- passed{tcp, io.MultiReader(io.LimitReader(c.in, int64(c.in.Buffered())), tcp)}
-	if close(p); other {
+	c.text, c.buf, c.head = bytes.Clone(c.text), nil, header{}
+	c.SetDeadline(time.Time{})
+	l.conns.Delete(c)
+	p := &passing{c}
+	if other {
 		l.opts.Server.Serve(p)
 	}
-	for c := range p { // net/http has not got it
+	if p.conn != nil { // net/http has not got it
 		c.Close()
 	}
 }
 
 // passing is the listener of a connection that passes to net/http.
-type passing chan net.Conn
+type passing struct{ conn net.Conn }
 
-func (p passing) Addr() net.Addr { return nil }
-func (p passing) Close() error   { return nil }
+func (p *passing) Addr() net.Addr { return nil }
+func (p *passing) Close() error   { return nil }
 
-func (p passing) Accept() (net.Conn, error) {
-	if c, ok := <-p; ok {
-		return c, nil
+func (p *passing) Accept() (net.Conn, error) {
+	c := p.conn
+	if p.conn = nil; c == nil {
+		return nil, net.ErrClosed
 	}
-	return nil, net.ErrClosed
+	return c, nil
 }
-
-// passed is a connection of which in has not been read.
-type passed struct {
-	*net.TCPConn
-	in io.Reader
-}
-
-func (p passed) Read(b []byte) (int, error) { return p.in.Read(b) }
-
-// WriteTo stands in for that of TCPConn, which would pass over in.
-func (p passed) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, p.in) }
 
 // Shutdown closes the listener and the connections that net/http has not got: those without a request
 // at once, and the others after their answer, or when ctx ends.
 func (l *Listener) Shutdown(ctx context.Context) {
 	l.ending.Store(true)
 	l.Listener.Close()
-	for left := 1; left > 0; time.Sleep(5 * time.Millisecond) {
-		l.mu.Lock()
-		for c := range l.conns {
-			if ctx.Err() != nil || c.state.Load()&doing == idle {
+	for left := true; left; time.Sleep(5 * time.Millisecond) {
+		ended := ctx.Err() != nil
+		left = false
+		for key := range l.conns.Range {
+			left = !ended
+			if c := key.(*conn); ended || c.state.Load() == idle {
 				c.TCPConn.Close() // first: an answer to the end of the context is not sent
 				c.cancel()
-				delete(l.conns, c)
 			}
 		}
-		left = len(l.conns)
-		l.mu.Unlock()
-	}
-}
-
-// tick is how often sweep runs while there are requests.
-const tick = 500 * time.Millisecond
-
-// sweep enforces the limits of time on all connections: deadlines for each read and write, which
-// net/http sets, cost a small request more than the rest of its bookkeeping.
-func (l *Listener) sweep() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.asleep.Store(true) // before it looks, so that a request that begins now wakes it
-	now, next := time.Now(), l.opts.Server.IdleTimeout
-	for c := range l.conns {
-		next = min(next, c.check(now))
-	}
-	if len(l.conns) > 0 {
-		l.asleep.Store(next > tick)
-		l.timer.Reset(next)
-	}
-}
-
-// wake lets sweep run soon.
-func (l *Listener) wake() {
-	if l.asleep.Load() && l.asleep.CompareAndSwap(true, false) {
-		l.mu.Lock()
-		l.timer.Reset(tick)
-		l.mu.Unlock()
 	}
 }

@@ -24,8 +24,8 @@ type response struct {
 	length int          // of the body; negative if it is unknown, and the body sent in chunks
 	sent   int          // bytes of the body
 	held   []byte       // what has been written and not sent
-	out    bytes.Buffer // what is sent before the parts that have just been written
-	late   []byte       // what WriteSoon has not sent; it precedes out
+	out    bytes.Buffer // what is to be sent before the parts that have just been written
+	soon   bool         // what is not sent by the deadline is left in out
 	err    error        // of the connection
 }
 
@@ -34,6 +34,7 @@ var responses = sync.Pool{New: func() any { return &response{header: http.Header
 func newResponse(c *conn) *response {
 	w := responses.Get().(*response)
 	clear(w.header)
+	w.out.Reset()
 	*w = response{c: c, header: w.header, length: -1, held: w.held[:0], out: w.out}
 	return w
 }
@@ -63,8 +64,9 @@ func (w *response) WriteParts(parts ...[]byte) (size int, err error) {
 func (w *response) WriteSoon(d time.Duration, parts ...[]byte) (left time.Duration, err error) {
 	began := time.Now()
 	w.c.SetWriteDeadline(began.Add(d))
+	w.soon, w.c.writable = true, began
 	_, err = w.WriteParts(parts...)
-	if w.c.SetWriteDeadline(time.Time{}); w.late == nil {
+	if w.soon, w.c.writable = false, (time.Time{}); w.out.Len() == 0 {
 		left = max(0, d-time.Since(began))
 	}
 	return left, err
@@ -79,8 +81,16 @@ func (w *response) FlushError() error { return w.send(0, nil) }
 
 // send sends what is held and the parts, which have that size.
 func (w *response) send(size int, parts [][]byte) error {
-	size += len(w.held)
-	if w.out.Reset(); !w.begun {
+	c, now := w.c, time.Now()
+	if now.Sub(c.writable) > tick {
+		c.writable = now
+		c.SetWriteDeadline(now.Add(c.l.opts.WriteTimeout + tick))
+	}
+	if c.now.Unix() != now.Unix() {
+		c.date = now.UTC().AppendFormat(c.date[:0], "Date: "+http.TimeFormat+"\r\n")
+	}
+	c.now = now
+	if size += len(w.held); !w.begun {
 		w.begin()
 	}
 	if w.length < 0 && size > 0 {
@@ -89,21 +99,21 @@ func (w *response) send(size int, parts [][]byte) error {
 	}
 	w.out.Write(w.held)
 	w.held, w.sent = w.held[:0], w.sent+size
-	if w.err != nil || w.late == nil && w.out.Len() == 0 && len(parts) == 0 {
-		return w.err
+	switch {
+	case w.err != nil:
+	case len(parts) == 0:
+		_, w.err = w.out.WriteTo(c.TCPConn)
+	default:
+		all := append(net.Buffers{w.out.Bytes()}, parts...)
+		_, w.err = all.WriteTo(c.TCPConn)
+		left := bytes.Join(all, nil)
+		w.out.Reset()
+		w.out.Write(left)
 	}
-	before := w.c.enter(writing)
-	if len(parts) == 0 && w.late == nil {
-		_, w.err = w.c.TCPConn.Write(w.out.Bytes())
-	} else {
-		all := append(net.Buffers{w.late, w.out.Bytes()}, parts...)
-		w.late = nil
-		if _, w.err = all.WriteTo(w.c.TCPConn); errors.Is(w.err, os.ErrDeadlineExceeded) { // that of WriteSoon
-			w.late, w.err = bytes.Join(all, nil), nil
-		}
-	}
-	if w.c.enter(before); w.err != nil {
-		w.c.cancel()
+	if w.soon && errors.Is(w.err, os.ErrDeadlineExceeded) {
+		w.err = nil
+	} else if w.err != nil {
+		c.cancel()
 	}
 	return w.err
 }
@@ -111,20 +121,17 @@ func (w *response) send(size int, parts [][]byte) error {
 // begin writes the header to w.out.
 func (w *response) begin() {
 	w.begun = true
-	if stated := w.header.Get("Content-Length"); stated != "" {
-		if n, err := strconv.Atoi(stated); err == nil && w.length < 0 {
-			w.length = n
-		}
-		delete(w.header, "Content-Length")
+	if n, err := strconv.Atoi(w.header.Get("Content-Length")); err == nil {
+		w.length = n
 	}
+	delete(w.header, "Content-Length")
 	body := "Transfer-Encoding: chunked"
 	if w.length >= 0 {
 		body = "Content-Length: " + strconv.Itoa(w.length)
 	}
 	status := cmp.Or(w.status, http.StatusOK)
-	w.out.WriteString("HTTP/1.1 " + strconv.Itoa(status) + " " + http.StatusText(status) + "\r\n" + body + "\r\nDate: ")
-	w.out.Write(w.c.l.now())
-	w.out.WriteString("\r\n")
+	w.out.WriteString("HTTP/1.1 " + strconv.Itoa(status) + " " + http.StatusText(status) + "\r\n" + body + "\r\n")
+	w.out.Write(w.c.date)
 	w.header.Write(&w.out)
 	w.out.WriteString("\r\n")
 }
@@ -135,12 +142,11 @@ func (w *response) end() bool {
 	if !again {
 		w.header.Set("Connection", "close")
 	}
-	chunked := w.begun && w.length < 0
 	if !w.begun {
 		w.length = len(w.held)
+	} else if w.length < 0 {
+		w.out.WriteString("0\r\n\r\n")
 	}
-	if w.send(0, nil); chunked && w.err == nil {
-		_, w.err = w.c.TCPConn.Write([]byte("0\r\n\r\n"))
-	}
+	w.send(0, nil)
 	return again && w.err == nil && (w.length < 0 || w.length == w.sent)
 }
