@@ -39,7 +39,11 @@ func TestConsoleChat(t *testing.T) {
 	}
 	tab.see(t, `document.querySelectorAll(".tool-call").length === 2 && document.querySelector(".asked-text")?.textContent.includes("two tea")`)
 	tab.enter(t, ".prompt textarea", "Thank you.")
-	tab.click(t, "Send")
+	tab.do(t, `document.querySelector(".prompt textarea").focus()`)
+	if err := chromedp.Do(tab.ctx, chromedp.KeyEvent("\r")); err != nil {
+		t.Fatal(err)
+	}
+	tab.see(t, `document.querySelector(".prompt textarea").value === ""`)
 	tab.see(t, `document.querySelectorAll(".turn").length === 2 && document.querySelector(".turn:last-of-type")?.textContent.includes("You are welcome")`)
 	tab.click(t, "New")
 	tab.see(t, `document.querySelectorAll(".turn").length === 0`)

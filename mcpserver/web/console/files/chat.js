@@ -68,6 +68,10 @@ function Chat({ models, url, go }) {
 		<${Prompt} talk=${talk} sent=${() => { near.current = true; }} />`;
 }
 
+// sends reports whether a key sends what is written. The event of its character is another one, which may come
+// although that of the key was prevented.
+const sends = (e) => e.key === "Enter" && !e.shiftKey && !e.isComposing;
+
 function Prompt({ talk, sent }) {
 	const [text, setText] = useState("");
 	const send = (e) => {
@@ -79,7 +83,7 @@ function Prompt({ talk, sent }) {
 	};
 	return html`<form class="prompt" onSubmit=${send}>
 		<textarea rows="1" aria-label="Message" placeholder="Ask for something that the tools can do" value=${text} onInput=${(e) => setText(e.target.value)}
-			onKeyDown=${(e) => { if (e.key === "Enter" && !e.shiftKey && !e.isComposing) { e.preventDefault(); send(); } }}></textarea>
+			onKeyDown=${(e) => { if (sends(e)) { e.preventDefault(); send(); } }} onKeyPress=${(e) => sends(e) && e.preventDefault()}></textarea>
 		${talk.busy ? html`<button type="button" onClick=${() => talk.cancel()}>Cancel</button>` : html`<button class="primary" disabled=${!text.trim() || talk.state !== "open"}>Send</button>`}</form>`;
 }
 
