@@ -2,6 +2,7 @@ package browsertest
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -137,10 +138,29 @@ func TestConsoleResults(t *testing.T) {
 func TestConsoleHostile(t *testing.T) {
 	definitions := filepath.Join(t.TempDir(), "definitions.json")
 	const element = `{"type": "div", "props": {"id": "broken", "dangerouslySetInnerHTML": {"__html": "<b>broken</b>"}}, "__b": 1}`
-	if err := os.WriteFile(definitions, []byte(`[
+	long := strings.Repeat("A", 200_000)
+	odd := `"title": [` + element + `], "description": ` + element + `, "mimeType": ` + element + `, "size": ` + element + `, "annotations": ` + element + `, "icons": [{"src": "javascript:alert(1)"}, ` + element + `, 5], "_meta": ` + element
+	words := `"title": "\u202egnorw\u200b<b id=broken>", "description": "` + long + `", "mimeType": "text/html\u202e<b>", "icons": [{"src": "javascript:document.title='broken'", "mimeType": "image/png"}]`
+	wide := `"a": {}`
+	for i := range 3000 {
+		wide += fmt.Sprintf(`, "p%04d": {"type": "string", "description": "Property %d."}`, i, i)
+	}
+	if err := os.WriteFile(definitions, []byte(`{"tools": [
 		{"name": "element", "title": [`+element+`], "description": `+element+`, "inputSchema": {"type": "object"}},
-		{"name": "long", "description": "`+strings.Repeat("A", 200_000)+`", "inputSchema": {"type": "object", "properties": {"one": {"enum": [`+strings.Repeat(`"x", `, 100_000)+`"y"]}}}}
-	]`), 0o600); err != nil {
+		{"name": "long", "description": "`+long+`", "inputSchema": {"type": "object", "properties": {"one": {"enum": [`+strings.Repeat(`"x", `, 100_000)+`"y"]}}}},
+		{"name": "wide", "description": "Many.", "inputSchema": {"type": "object", "required": ["p2999"], "properties": {`+wide+`}}}
+	], "prompts": [
+		{"name": "element", `+odd+`, "arguments": [{"name": "a", "title": `+element+`, "description": `+element+`, "required": `+element+`}, {"name": `+element+`}, 5, {"name": "`+long+`", "description": "`+long+`"}]},
+		{"name": "none", "arguments": `+element+`},
+		{"name": "words", `+words+`, "arguments": [{"name": "\u202e<b id=broken>", "description": "<img src=x onerror=\"document.title='broken'\">"}]}
+	], "resources": [
+		{"uri": "file:///element", "name": "element", `+odd+`},
+		{"uri": "javascript:document.title='broken'", "name": "words", `+words+`}
+	], "resourceTemplates": [
+		{"uriTemplate": "file:///element/{a}", "name": "element", `+odd+`},
+		{"uriTemplate": "javascript:{a}/{+b*}{?c,d:3}{`+strings.Repeat("x,", 5000)+`z}", "name": "words", `+words+`},
+		{"uriTemplate": "file:///{", "name": "open"}
+	]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	program, browser := build(t), startBrowser(t)
@@ -154,6 +174,26 @@ func TestConsoleHostile(t *testing.T) {
 	}
 	tab.open(t, bridge, url.Values{"view": {"tools"}, "name": {"long"}})
 	tab.see(t, `document.querySelector(".description")?.textContent.length === 200000 && document.querySelectorAll(".run *").length < 100`)
+	tab.open(t, bridge, url.Values{"view": {"tools"}, "name": {"wide"}})
+	tab.see(t, `document.querySelectorAll(".run .field").length === 100 && document.querySelector("[id='arguments.p2999']")`)
+	tab.enter(t, `.run input[type=search]`, "P2500")
+	tab.enter(t, `[id="arguments.p2500"]`, "found")
+	tab.click(t, "as JSON")
+	tab.see(t, `document.querySelector("textarea[aria-label=Arguments]")?.value.includes("found")`)
+	for _, kind := range []string{"prompts", "resources", "templates"} {
+		tab.open(t, bridge, url.Values{"view": {"tools"}, "kind": {kind}})
+		tab.see(t, `document.querySelectorAll("[role=option]").length >= 2`)
+		rows, err := chromedp.Run(tab.ctx, chromedp.Evaluate[int](`document.querySelectorAll("[role=option]").length`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range rows {
+			tab.do(t, fmt.Sprintf(`document.querySelectorAll("[role=option]")[%d].click()`, i))
+			tab.see(t, `document.querySelector("[role=option][aria-selected=true]") && document.querySelector(".detail h2")`)
+			tab.see(t, `!document.querySelector("#broken, .detail img, a[href^=javascript]") && document.title !== "broken" && document.documentElement.scrollWidth <= innerWidth`)
+			tab.picture(t, fmt.Sprintf("hostile-%s-%d", kind, i))
+		}
+	}
 }
 
 // A definition that is held back is accepted as it was shown.

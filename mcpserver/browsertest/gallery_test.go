@@ -47,12 +47,7 @@ func gallery(in io.Reader, out io.Writer, definitions string) {
 	answers(in, out, "gallery", func(method string, params json.RawMessage) any {
 		switch method {
 		case "tools/list":
-			tools := galleryTools()
-			var more []object
-			if text, err := os.ReadFile(definitions); err == nil && json.Unmarshal(text, &more) == nil {
-				tools = append(tools, more...)
-			}
-			return object{"tools": tools}
+			return object{"tools": append(galleryTools(), defined(definitions, "tools")...)}
 		case "tools/call":
 			var call struct {
 				Name      string
@@ -61,18 +56,31 @@ func gallery(in io.Reader, out io.Writer, definitions string) {
 			json.Unmarshal(params, &call)
 			return galleryResult(call.Name, call.Arguments)
 		case "prompts/list":
-			return object{"prompts": []object{{"name": "greet", "description": "Greets somebody.", "arguments": []object{{"name": "who", "description": "whom", "required": true}}}}}
+			return object{"prompts": append(defined(definitions, "prompts"), object{"name": "greet", "description": "Greets somebody.", "arguments": []object{{"name": "who", "description": "whom", "required": true}}})}
 		case "prompts/get":
 			return object{"messages": []object{{"role": "user", "content": object{"type": "text", "text": "Greet Ann."}}}}
 		case "resources/list":
-			return object{"resources": []object{{"uri": "file:///notes.md", "name": "notes", "mimeType": "text/markdown"}}}
+			return object{"resources": append(defined(definitions, "resources"), object{"uri": "file:///notes.md", "name": "notes", "mimeType": "text/markdown"})}
 		case "resources/templates/list":
-			return object{"resourceTemplates": []object{{"uriTemplate": "file:///{name}", "name": "file"}}}
+			return object{"resourceTemplates": append(defined(definitions, "resourceTemplates"), object{"uriTemplate": "file:///{name}", "name": "file"})}
 		case "resources/read":
 			return object{"contents": []object{{"uri": "file:///notes.md", "mimeType": "text/markdown", "text": markdown}}}
 		}
 		return object{}
 	})
+}
+
+// defined returns the definitions of a kind in a file, which has lists by their kind, or those of tools alone.
+func defined(file, kind string) (more []object) {
+	text, err := os.ReadFile(file)
+	var lists map[string][]object
+	if err == nil && json.Unmarshal(text, &lists) == nil {
+		return lists[kind]
+	}
+	if err == nil && kind == "tools" {
+		json.Unmarshal(text, &more)
+	}
+	return more
 }
 
 // order is a schema with what forms find hard.

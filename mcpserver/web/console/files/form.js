@@ -2,14 +2,23 @@
 import { html, useState } from "./html.js";
 import { alternatives, fits, initial, kindOf, limits, nullable, requiredOf, resolve, titleOf } from "./schema.js";
 
-// Fields are the inputs of an object's properties, but for those whose only value is there already.
+const mostFields = 100; // of an object that are shown at first, as each costs time at each stroke of a key
+
+// Fields are the inputs of an object's properties, but for those whose only value is there already. Of many, those
+// that are needed come first, and the others are found by name.
 export function Fields({ schema, root, value, put, path }) {
-	const s = resolve(schema, root);
-	const properties = Object.entries(s.properties ?? {});
+	const [shown, setShown] = useState(mostFields);
+	const [sought, setSought] = useState("");
+	const s = resolve(schema, root), required = new Set(requiredOf(s));
 	const object = value ?? {};
-	const fixed = (name, p) => requiredOf(s).includes(name) && object[name] !== undefined && resolve(p, root).const !== undefined;
-	return properties.filter(([name, p]) => !fixed(name, p)).map(([name, p]) => html`<${Field} key=${name} schema=${p} root=${root} name=${name} needed=${requiredOf(s).includes(name)} value=${object[name]} path=${`${path}.${name}`}
-		put=${(v) => put(v === undefined ? without(object, name) : { ...object, [name]: v })} />`);
+	const fixed = ([name, p]) => required.has(name) && object[name] !== undefined && resolve(p, root).const !== undefined;
+	let fields = Object.entries(s.properties ?? {}).filter((f) => !fixed(f));
+	const many = fields.length > mostFields, all = fields.length;
+	if (many) fields = [true, false].flatMap((needed) => fields.filter(([name]) => required.has(name) === needed)).filter(([name]) => name.toLowerCase().includes(sought.toLowerCase()));
+	return html`${many && html`<input type="search" aria-label="Find a field" placeholder=${`Find one of ${all} fields`} value=${sought} onInput=${(e) => setSought(e.target.value)} />`}
+		${fields.slice(0, shown).map(([name, p]) => html`<${Field} key=${name} schema=${p} root=${root} name=${name} needed=${required.has(name)} value=${object[name]} path=${`${path}.${name}`}
+			put=${(v) => put(v === undefined ? without(object, name) : { ...object, [name]: v })} />`)}
+		${fields.length > shown && html`<button type="button" class="add" onClick=${() => setShown(shown + mostFields)}>${Math.min(mostFields, fields.length - shown)} more of ${fields.length - shown}</button>`}`;
 }
 
 function without(object, name) {

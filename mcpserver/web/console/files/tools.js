@@ -55,7 +55,7 @@ function Item({ item, items, kind, url, go, close }) {
 	const d = item.definition, part = toolParts[url.part] ? url.part : "call";
 	const said = Object.entries(hints).filter(([key]) => d.annotations?.[key]);
 	return html`<${Panel} label=${item.name} title=${item.name} close=${close}>
-		<p class="muted">${[item.server || "lent by a client", item.own && item.own !== item.name && `named ${item.own} there`, d.title, d.mimeType].filter(Boolean).join(" · ")} ${said.map(([key, text]) => html`<span class="tag" key=${key}>${text}</span> `)}
+		<p class="muted">${[item.server || "lent by a client", item.own && item.own !== item.name && `named ${item.own} there`, plain(d.title), plain(d.mimeType)].filter(Boolean).join(" · ")} ${said.map(([key, text]) => html`<span class="tag" key=${key}>${text}</span> `)}
 			${item.untrusted && html`<span class="tag warn">not trusted</span>`}</p>
 		<p class="description">${d.description ?? ""}</p>
 		${kind === "tools" ? html`
@@ -73,11 +73,17 @@ function Item({ item, items, kind, url, go, close }) {
 	<//>`;
 }
 
-// schemaOf is the JSON Schema of a prompt's arguments.
-const schemaOf = (all) => ({
-	type: "object", required: (all ?? []).filter((a) => a.required).map((a) => a.name),
-	properties: Object.fromEntries((all ?? []).map((a) => [a.name, { type: "string", title: a.title, description: a.description }])),
-});
+// plain is what a server has for a text, as text.
+const plain = (v) => (v !== null && typeof v === "object" ? JSON.stringify(v) : v);
+
+// schemaOf is the JSON Schema of a prompt's arguments, as far as they are what they should be.
+function schemaOf(given) {
+	const all = (Array.isArray(given) ? given : []).filter((a) => typeof a?.name === "string");
+	return {
+		type: "object", required: all.filter((a) => a.required).map((a) => a.name),
+		properties: Object.fromEntries(all.map((a) => [a.name, { type: "string", title: a.title, description: a.description }])),
+	};
+}
 
 function Resource({ uri }) {
 	const { state, run } = useRun();
