@@ -106,7 +106,7 @@ func (g *Guard) checkAddress(ip netip.Addr) error {
 	switch {
 	case isPublic(ip), IsLoopback(g.server):
 		return nil
-	case !ip.IsLoopback() && g.private():
+	case !ip.IsLoopback() && !ip.IsUnspecified() && g.private(): // the latter leads to this computer, too
 		return nil
 	}
 	return fmt.Errorf("refused to connect to %s, an address of this computer or its network, which the server at %s has named", ip, g.server.Host)

@@ -38,7 +38,8 @@ func TestGuard(t *testing.T) {
 		{"::ffff:10.0.0.1", false, true},
 		{"64:ff9b::a00:1", false, true},
 		{"2002:7f00:1::", false, true},
-		{"0.0.0.0", false, true},
+		{"0.0.0.0", false, false},
+		{"::", false, false},
 		{"255.255.255.255", false, true},
 	} {
 		ip := netip.MustParseAddr(test.address)

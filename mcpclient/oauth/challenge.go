@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -50,11 +51,14 @@ func (c *challenge) set(name, value string) {
 	case "resource_metadata":
 		c.metadata = value
 	case "scope":
-		c.scopes = strings.Fields(value)
+		c.scopes = slices.DeleteFunc(strings.Fields(value), func(scope string) bool { return strings.ContainsFunc(scope, isNoScope) })
 	case "error":
 		c.fault = value
 	}
 }
+
+// isNoScope reports whether a character may not be in the name of a scope (RFC 6749, section 3.3).
+func isNoScope(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }
 
 // tokenLength returns the length of the token (RFC 9110, section 5.6.2) at the start of a text.
 func tokenLength(text string) int {

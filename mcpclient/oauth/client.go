@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -193,9 +194,17 @@ type LoginError struct {
 
 func (e *LoginError) Error() string {
 	if e.Scopes != nil {
-		return fmt.Sprintf("%s: mcpbridge may do this after %s --scope %q", e.cause, e.command, joined(e.Scopes))
+		return fmt.Sprintf("%s: mcpbridge may do this after %s --scope %s", e.cause, e.command, word(joined(e.Scopes)))
 	}
 	return fmt.Sprintf("%s: run %s", e.cause, e.command)
+}
+
+// word returns scopes, which a server has named, as a word of a shell that runs nothing in it.
+func word(scopes string) string {
+	if strings.ContainsAny(scopes, "$`!") {
+		return "'" + strings.ReplaceAll(scopes, "'", `'\''`) + "'"
+	}
+	return `"` + scopes + `"`
 }
 
 func (c *Client) loginError(cause string, scopes []string) error {

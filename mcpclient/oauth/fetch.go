@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/outbound"
@@ -90,15 +91,18 @@ func (f *fetcher) send(r *http.Request, document any) error {
 		if errors.As(err, &e) { // whose URL may have a query
 			err = e.Err
 		}
-		return fmt.Errorf("%s: %w", outbound.Bare(r.URL), err)
+		return fmt.Errorf("%s: %w", outbound.Bare(r.URL), plain(r, err))
 	}
 	defer resp.Body.Close()
+	if kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";"); kind == "text/event-stream" { // has no end
+		return fmt.Errorf("%s: its answer is not the JSON that was expected", outbound.Bare(r.URL))
+	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument+1))
 	switch {
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
 		return fmt.Errorf("%s: %w", outbound.Bare(r.URL), &statusError{resp.StatusCode, body[:min(len(body), maxDocument)]})
 	case err != nil:
-		return fmt.Errorf("%s: %w", outbound.Bare(r.URL), err)
+		return fmt.Errorf("%s: %w", outbound.Bare(r.URL), plain(r, err))
 	case len(body) > maxDocument:
 		return fmt.Errorf("%s: its answer has more than %d bytes", outbound.Bare(r.URL), maxDocument)
 	case document == nil:
@@ -108,6 +112,15 @@ func (f *fetcher) send(r *http.Request, document any) error {
 		return fmt.Errorf("%s: its answer is not the JSON that was expected", outbound.Bare(r.URL))
 	}
 	return nil
+}
+
+// plain returns the error of a request in plain words if its time is up.
+func plain(r *http.Request, err error) error {
+	var late interface{ Timeout() bool }
+	if errors.As(err, &late) && late.Timeout() && r.Context().Err() == nil {
+		return fmt.Errorf("no answer within %s", fetchTime)
+	}
+	return err
 }
 
 // isAbsent reports whether an error says that there is nothing at a URL.

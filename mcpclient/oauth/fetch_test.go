@@ -129,6 +129,8 @@ func TestStrangeAnswers(t *testing.T) {
 		begin + `,"expires_in":{}}`:                          "never",
 		begin + `}`:                                          "never",
 		`{"access_token":"abc","token_type":"DPoP"}`:         `of type "DPoP": expected Bearer`,
+		`{"access_token":"abc","token_type":"xs3cret"}`:      `of type "xxxxxx": expected Bearer`,
+		`{"access_token":"abc","token_type":"aWQ6czNjcmV0"}`: `of type "xxxxx": expected Bearer`, // id:s3cret
 		`{"access_token":"a\r\nX: y","token_type":"Bearer"}`: "no usable access_token",
 		`{"access_token":"a b"}`:                             "no usable access_token",
 		`{"access_token":7}`:                                 "not the JSON that was expected",
@@ -158,4 +160,19 @@ func TestStrangeAnswers(t *testing.T) {
 			t.Errorf("%.80s: expires at %v", body, status.Expiry)
 		}
 	}
+}
+
+// A server that answers every GET with a stream of events is not listened to until the time is up.
+func TestStream(t *testing.T) {
+	ended := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+		close(ended)
+	}))
+	defer server.Close()
+	u, _ := url.Parse(server.URL)
+	wantError(t, newFake(t).client(t, newMemory()).fetch.get(t.Context(), u, &struct{}{}), "its answer is not the JSON that was expected")
+	<-ended
 }

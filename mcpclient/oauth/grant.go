@@ -60,20 +60,34 @@ func (e *grantError) Error() string {
 	return e.Code + " (" + e.Text + ")"
 }
 
-// explain returns the refusal that an error has in its body, without secrets: those of the Client, and the
-// values in what was sent.
-func (c *Client) explain(err error, sent ...string) error {
+// explain returns the refusal that an error has in its body, without secrets: those of the Client, and those
+// of what was sent, which may be nil.
+func (c *Client) explain(err error, sent *bridge.Secrets) error {
 	var status *statusError
 	refusal := &grantError{}
 	if !errors.As(err, &status) || json.Unmarshal(status.body, refusal) != nil || refusal.Code == "" {
 		return err
 	}
-	var secrets bridge.Secrets
-	for _, value := range sent {
-		secrets.Add(value)
-	}
-	refusal.Code, refusal.Text = c.visible(secrets.Hide(refusal.Code)), c.visible(secrets.Hide(refusal.Text))
+	refusal.Code, refusal.Text = c.visible(sent.Hide(refusal.Code)), c.visible(sent.Hide(refusal.Text))
 	return refusal
+}
+
+// secretsIn returns the secrets of a form that is sent as a client.
+func secretsIn(reg registration, form url.Values) *bridge.Secrets {
+	secrets := &bridge.Secrets{}
+	secrets.Add(reg.Secret)
+	if reg.Method == methodBasic {
+		secrets.Add(basic(reg))
+	}
+	for _, name := range []string{"code", "code_verifier", "refresh_token", "client_assertion", "assertion", "subject_token", "token"} {
+		secrets.Add(form.Get(name))
+	}
+	return secrets
+}
+
+// basic returns the credentials of an Authorization header of the scheme Basic (RFC 6749, section 2.3.1).
+func basic(reg registration) string {
+	return base64.StdEncoding.EncodeToString([]byte(url.QueryEscape(reg.ID) + ":" + url.QueryEscape(reg.Secret)))
 }
 
 // visible returns what an authorization server says for an error: one short line without secrets.
@@ -102,7 +116,7 @@ func (c *Client) grant(ctx context.Context, t *token, reg registration, form url
 	case got.Access == "" || strings.ContainsFunc(got.Access, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return nil, fmt.Errorf("%s has given no usable access_token", t.Issuer)
 	case got.Type != "" && !strings.EqualFold(got.Type, "bearer"):
-		return nil, fmt.Errorf("%s has given a token of type %.40q: expected Bearer", t.Issuer, got.Type)
+		return nil, fmt.Errorf("%s has given a token of type %.40q: expected Bearer", t.Issuer, c.visible(secretsIn(reg, form).Hide(got.Type)))
 	case got.Access == c.cfg.Assertion: // which goes to nobody else
 		return nil, fmt.Errorf("%s has given back the token that it was to exchange", t.Issuer)
 	}
@@ -155,8 +169,7 @@ func (c *Client) post(ctx context.Context, endpoint, issuer string, reg registra
 	header := http.Header{}
 	switch reg.Method {
 	case methodBasic:
-		pair := url.QueryEscape(reg.ID) + ":" + url.QueryEscape(reg.Secret)
-		header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(pair)))
+		header.Set("Authorization", "Basic "+basic(reg))
 	case methodJWT:
 		assertion, err := c.assertion(reg.ID, issuer)
 		if err != nil {
@@ -172,11 +185,7 @@ func (c *Client) post(ctx context.Context, endpoint, issuer string, reg registra
 		form.Set("client_id", reg.ID)
 	}
 	err = c.issuer.post(ctx, u, "application/x-www-form-urlencoded", header, []byte(form.Encode()), document)
-	sent := []string{reg.Secret}
-	for _, name := range []string{"code", "code_verifier", "refresh_token", "client_assertion", "assertion", "subject_token", "token"} {
-		sent = append(sent, form.Get(name))
-	}
-	return c.explain(err, sent...)
+	return c.explain(err, secretsIn(reg, form))
 }
 
 // assertion returns a JWT with which the client authenticates (RFC 7523).

@@ -130,7 +130,7 @@ func (c *Client) registerFor(ctx context.Context, a *authority, redirect string,
 		Expires int64  `json:"client_secret_expires_at"`
 	}
 	if err := c.issuer.post(ctx, u, "application/json", nil, body, &answer); err != nil {
-		return reg, c.explain(err)
+		return reg, c.explain(err, nil)
 	}
 	switch {
 	case answer.ID == "":
