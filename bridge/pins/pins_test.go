@@ -328,6 +328,35 @@ func TestTwice(t *testing.T) {
 	}
 }
 
+// A server completes no arguments of a prompt that is held back. The Bridge names it in an edit.
+func TestCompletion(t *testing.T) {
+	src := &server{}
+	src.set(bridge.Prompts, `{"name":"p"}`, `{"name":"q"}`)
+	s := open(t, wrap(src, &store{}), nil)
+	list(t, s, bridge.Prompts)
+	src.set(bridge.Prompts, `{"name":"p","description":"other"}`, `{"name":"q"}`)
+	for ref, want := range map[string]string{
+		`{"type":"ref/prompt","name":"p"}`:         "prompt p is held back",
+		`{"type":"ref/prompt","name":"q"}`:         "",
+		`{"type":"ref/resource","uri":"file:///"}`: "",
+	} {
+		plain, err := wire.SplitParams([]byte(`{"ref":` + ref + `}`))
+		edited, _ := wire.SplitParams([]byte(`{"ref":{"type":"ref/prompt","name":"s__p"}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, req := range []*bridge.Request{
+			{Method: wire.MethodComplete, Params: &plain},
+			{Method: wire.MethodComplete, Params: &edited, Edits: []wire.Edit{{Key: wire.Ref, Value: []byte(ref)}}},
+		} {
+			reply := s.Do(t.Context(), req)
+			if (reply.Err == nil) != (want == "") || reply.Err != nil && !strings.Contains(reply.Err.Message, want) {
+				t.Errorf("%s: %v, want %q", ref, reply.Err, want)
+			}
+		}
+	}
+}
+
 // A list without tools is not the first one; one without prompts is.
 func TestFirst(t *testing.T) {
 	src := &server{}

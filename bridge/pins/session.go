@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/match"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/paging"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -50,8 +51,8 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	if kind, ok := bridge.ListKindOf(req.Method); ok && isPinned(kind) {
 		return paging.Answer(ctx, s.Session, req, s.List)
 	}
-	if kind, _, ok := bridge.Routes(req.Method); ok && isPinned(kind) {
-		if fault := s.check(ctx, kind, req.Target); fault != nil {
+	if kind, name, ok := match.Subject(req); ok && isPinned(kind) {
+		if fault := s.check(ctx, kind, name); fault != nil {
 			return bridge.Failed(fault)
 		}
 	}

@@ -275,7 +275,7 @@ func runPinsAccept(ctx context.Context, args []string, std streams) error {
 	for _, h := range heldBacks(unseen) {
 		h.print(std.err)
 	}
-	return &exitError{exitFailed, fmt.Sprintf("pins accept: %s of %s above had not been shown as it is now, and is not accepted yet: the same command accepts it", plural(len(unseen), "definition"), s.Name)}
+	return &exitError{exitFailed, fmt.Sprintf("pins accept: the above of %s had not been shown as it is now, and is not accepted yet: the same command accepts it", s.Name)}
 }
 
 // printAccepted prints what has been accepted.

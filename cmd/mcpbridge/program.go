@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/profile"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
@@ -217,6 +218,21 @@ func checkProfile(cfg *config.Config, name string) error {
 		return usagef("--profile %s: there are no profiles (\"profiles\" in the config)", hint.Quote(name))
 	}
 	return usagef("--profile %s: no such profile in %s%s", hint.Quote(name), cfg.Path, hint.DidYouMean(name, known))
+}
+
+// checkStdioProfile is checkProfile for clients on stdio, which are all the principal local.
+func checkStdioProfile(cfg *config.Config, name string) error {
+	if err := checkProfile(cfg, name); err != nil || name == "" {
+		return err
+	}
+	of := profile.Options{}
+	for _, p := range cfg.Profiles {
+		of.Profiles = append(of.Profiles, profile.Profile{Name: p.Name, Principals: p.Principals, Claims: p.Claims})
+	}
+	if of.Of(&bridge.Caller{Principal: bridge.Principal{Name: local}, Profile: name}) != "" {
+		return nil
+	}
+	return usagef("--profile %s: it is not for clients on stdio, whose principal is %q: its principals in %s have to match that, and it can want no claims", hint.Quote(name), local, cfg.Path)
 }
 
 // parseOwn parses the arguments of a command that needs no source of tools.

@@ -34,6 +34,9 @@ func runStdio(ctx context.Context, args []string, std streams) error {
 	case err != nil:
 		return err
 	}
+	if err := checkStdioProfile(cfg, f.profile); err != nil {
+		return err
+	}
 	l, err := newLive(f, cfg, stack.Options{OneCaller: true}, f.again, std.err)
 	if err != nil {
 		return err

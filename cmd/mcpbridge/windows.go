@@ -131,7 +131,7 @@ func (w *windows) take(hello *daemon.Hello) (*shared, string, error) {
 	}
 	cfg, err := load()
 	if err == nil {
-		err = checkProfile(cfg, hello.Profile)
+		err = checkStdioProfile(cfg, hello.Profile)
 	}
 	if err != nil {
 		return nil, "", err

@@ -16,6 +16,11 @@ func Subject(req *bridge.Request) (kind bridge.ListKind, key string, ok bool) {
 		return 0, "", false
 	}
 	ref := req.Params.Get(wire.Ref)
+	for _, edit := range req.Edits {
+		if edit.Key == wire.Ref {
+			ref = edit.Value
+		}
+	}
 	switch of, _ := wire.Text(wire.Lookup(ref, "type")); of {
 	case refPrompt:
 		key, ok = wire.Text(wire.Lookup(ref, "name"))
