@@ -293,7 +293,8 @@ func (c *checker) rest(ctx context.Context) {
 	var across []string
 	if c.own != nil {
 		if list, _ := c.own.List(ctx, bridge.Tools); list != nil { // which finds the problems with tools
-			across = findingsAcross(toolsOf(list))
+			tools := toolsOf(list)
+			across = append(findingsAcross(tools), c.idle(tools)...)
 		}
 	}
 	for _, api := range c.CheckAPIs(ctx) {
