@@ -119,10 +119,18 @@ func (s *Server) identify(r *http.Request, token string) (sender identity, until
 	case token != "":
 		refused = &refusal{status: http.StatusUnauthorized, reason: "unknown bearer token"}
 	default:
-		return sender, until, &refusal{status: http.StatusUnauthorized, reason: "a bearer token is needed (tokens in the config)"}
+		return sender, until, &refusal{status: http.StatusUnauthorized, reason: o.Access.needed()}
 	}
 	refused.wrong = refused.status == http.StatusUnauthorized
 	return sender, until, refused
+}
+
+// needed says what a request without credentials lacks.
+func (a *Access) needed() string {
+	if slices.ContainsFunc(a.Auth, func(one auth.Authenticator) bool { _, ok := one.(*auth.Certificates); return ok }) {
+		return "a TLS client certificate or a bearer token is needed (tls.clientCA and tokens in the config)"
+	}
+	return "a bearer token is needed (tokens in the config)"
 }
 
 // refusalOf returns the answer to credentials that are not accepted.

@@ -193,3 +193,20 @@ func TestGuessesCost(t *testing.T) {
 		t.Errorf("%d addresses are kept", len(g.free))
 	}
 }
+
+// A request without credentials is told which ones are taken.
+func TestNeeded(t *testing.T) {
+	for want, access := range map[string]Access{
+		"a bearer token is needed": {Tokens: map[string]string{"ann": "0123456789abcdef"}},
+		"a TLS client certificate": {Auth: auth.Any{&auth.Certificates{}}},
+	} {
+		s := New(sourcetest.NewFake(), Options{Access: access})
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodPost, "http://localhost/mcp", strings.NewReader("{}"))
+		s.Handler().ServeHTTP(w, r)
+		if w.Code != http.StatusUnauthorized || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%d %s, want %s", w.Code, w.Body, want)
+		}
+		s.Close()
+	}
+}
