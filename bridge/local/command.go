@@ -43,6 +43,10 @@ func (b *backend) command(definition toolformat.Tool, s *Spec) (bridge.Tool, []t
 	if err := c.compile(s); err != nil {
 		return bridge.Tool{}, nil, fmt.Errorf("command: %w", err)
 	}
+	policy, err := s.Sandbox.policy(b.dir)
+	if err != nil {
+		return bridge.Tool{}, nil, err
+	}
 	log := b.log.With("tool", definition.Name)
 	c.program = process.Command{
 		Path:       s.Command[0],
@@ -52,6 +56,7 @@ func (b *backend) command(definition toolformat.Tool, s *Spec) (bridge.Tool, []t
 		Supervisor: b.supervisor,
 		Grace:      process.Grace{Stdin: -1, Term: termGrace},
 		Limits:     s.Limits.ofProcess(),
+		Sandbox:    policy,
 	}
 	if filepath.Base(s.Command[0]) != s.Command[0] {
 		path, err := filepath.Abs(below(b.dir, s.Command[0]))

@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/bridge/process"
+	"github.com/mcpbridge/mcpbridge/bridge/process/sandbox"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -55,6 +57,9 @@ type Spec struct {
 	// Limits bound the resources of each process of a command; Linux only.
 	Limits *Limits `json:"limits,omitempty"`
 
+	// Sandbox bounds what the processes of a command may do; Linux only.
+	Sandbox *Sandbox `json:"sandbox,omitempty"`
+
 	// For a command and a module.
 	MaxBytes   bridge.Size `json:"maxBytes,omitempty"`   // bounds standard output; the rest is dropped, and the result says so; default 1 MiB
 	MaxRunning int         `json:"maxRunning,omitempty"` // concurrent calls, further ones wait (bridge.Tool.Concurrency); default 4
@@ -73,6 +78,16 @@ type Limits struct {
 	CPU      bridge.Duration `json:"cpu,omitempty"`      // CPU time, rounded up to seconds
 	Files    int             `json:"files,omitempty"`    // open files at a time
 	FileSize bridge.Size     `json:"fileSize,omitempty"` // size of a file that it writes, in bytes
+}
+
+// A Sandbox is the sandbox.Policy of a spec; {} grants nothing but what programs need. Paths are
+// relative to the folder of the config.
+type Sandbox struct {
+	Read      []string    `json:"read,omitempty"`      // files and folders that it may read
+	Write     []string    `json:"write,omitempty"`     // files and folders that it may read and change
+	Network   bool        `json:"network,omitempty"`   // whether it may use the network
+	Processes int         `json:"processes,omitempty"` // most processes and threads at a time
+	Memory    bridge.Size `json:"memory,omitempty"`    // most memory of each process
 }
 
 // The defaults and bounds of a Spec.
@@ -98,8 +113,8 @@ func (s *Spec) check() error {
 	switch {
 	case forms > 1:
 		return errors.New("function, command and wasm are mutually exclusive: expected one of them, got more than one")
-	case !isCommand && (s.Stdin != nil || s.Dir != "" || s.Env != nil || s.Limits != nil):
-		return errors.New("stdin, dir, env and limits are for a command")
+	case !isCommand && (s.Stdin != nil || s.Dir != "" || s.Env != nil || s.Limits != nil || s.Sandbox != nil):
+		return errors.New("stdin, dir, env, sandbox and limits are for a command")
 	case isFunction && (s.MaxBytes != 0 || s.MaxRunning != 0):
 		return errors.New("maxBytes and maxRunning are for a command or a WebAssembly module")
 	case s.Wasm == "" && s.MaxMemory != 0:
@@ -107,6 +122,12 @@ func (s *Spec) check() error {
 	}
 	if err := s.Limits.check(); err != nil {
 		return fmt.Errorf("limits: %w", err)
+	}
+	if s.Sandbox != nil && s.Limits != nil && s.Limits.Memory != 0 {
+		return errors.New("limits.memory and sandbox are mutually exclusive: a sandbox has a memory of its own")
+	}
+	if s.Sandbox != nil && s.Sandbox.Processes < 0 {
+		return fmt.Errorf("sandbox.processes: expected a number above 0, got %d", s.Sandbox.Processes)
 	}
 	for name, value := range s.Env {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
@@ -155,4 +176,28 @@ func (l *Limits) ofProcess() process.Limits {
 		return process.Limits{}
 	}
 	return process.Limits{Memory: uint64(l.Memory), CPU: time.Duration(l.CPU), Files: uint64(l.Files), FileSize: uint64(l.FileSize)}
+}
+
+// policy returns the policy of a sandbox, whose paths are relative to dir.
+func (s *Sandbox) policy(dir string) (*sandbox.Policy, error) {
+	if s == nil {
+		return nil, nil
+	}
+	if err := sandbox.Supported(); err != nil {
+		return nil, fmt.Errorf("sandbox: %w", err)
+	}
+	p := &sandbox.Policy{Network: s.Network, Processes: s.Processes, Memory: int64(s.Memory)}
+	for _, grant := range []struct {
+		from []string
+		to   *[]string
+	}{{s.Read, &p.Read}, {s.Write, &p.Write}} {
+		for _, path := range grant.from {
+			path, err := filepath.Abs(below(dir, path))
+			if err != nil {
+				return nil, fmt.Errorf("sandbox: %w", err)
+			}
+			*grant.to = append(*grant.to, path)
+		}
+	}
+	return p, nil
 }

@@ -164,15 +164,12 @@ func (c *checker) server(ctx context.Context, st *stack.ServerState, took time.D
 	s := checkedServer{
 		Name: st.Name, OK: st.Up(), Took: took.Milliseconds(), Server: strings.TrimSpace(st.Server), Revision: st.Revision,
 		Tools: st.Items[bridge.Tools], Prompts: st.Items[bridge.Prompts], Resources: st.Items[bridge.Resources],
-		Reason: st.Reason, Output: st.Output,
+		Reason: st.Reason, Output: st.Output, Sandbox: st.Sandbox,
 	}
 	if s.Accounts = accountsAt(c.Stack, st.Name); s.Accounts != nil {
 		s.Notes = append(s.Notes, accountsLine(s.Accounts))
 		own, _ := c.Login(st.Name).Status()
 		s.OK = s.OK || own == nil && c.Login(st.Name).Challenged() // nobody needs the operator's login
-	}
-	if server.Sandbox != nil {
-		s.Sandbox = server.Sandbox.String()
 	}
 	node, old := c.machine.Node(ctx, &command)
 	s.Node = node

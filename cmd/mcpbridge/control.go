@@ -70,6 +70,7 @@ type serverState struct {
 	Findings int       `json:"findings,omitempty"` // what definitions should not say, of a server with "pin"
 	Reason   string    `json:"reason,omitempty"`   // why it is down
 	Line     string    `json:"line,omitempty"`     // the last one on its standard error
+	Sandbox  string    `json:"sandbox,omitempty"`  // what is enforced
 
 	Login    *oauth.Status            `json:"login,omitempty"`
 	Accounts map[string]*oauth.Status `json:"accounts,omitempty"` // by principal, where each has its own
@@ -202,9 +203,10 @@ func (c *control) state() processState {
 	if c.refuse != nil {
 		st.Refused = c.refuse()
 	}
-	held, found := map[string]int{}, map[string]int{}
+	held, found, sandboxes := map[string]int{}, map[string]int{}, map[string]string{}
 	for _, s := range c.stacks() {
 		for _, st := range s.Servers() {
+			sandboxes[st.Name] = st.Sandbox
 			held[st.Name] = max(held[st.Name], st.Held)
 			found[st.Name] = max(found[st.Name], len(findingsOf(st.Tools)))
 		}
@@ -221,6 +223,7 @@ func (c *control) state() processState {
 				Name: client.Name(), State: string(l.State), Since: l.Since, PID: l.PID, Memory: groups[l.PID], Callers: l.Callers,
 				Calls: count.Calls, Failed: count.Failed, LastCall: count.Last,
 				Server: l.Server, Revision: l.Revision, Tools: l.Items[bridge.Tools], Held: held[client.Name()], Findings: found[client.Name()], Reason: l.Reason, Line: l.Line, Login: login, Accounts: accounts,
+				Sandbox: sandboxes[client.Name()],
 			})
 		}
 	}

@@ -234,7 +234,7 @@ func (st *processState) print(w io.Writer, now time.Time) error {
 	return nil
 }
 
-// printAccess prints who is logged in to a server, how much of it is held back, and what should be looked at.
+// printAccess prints who is logged in to a server, its sandbox, how much of it is held back, and what should be looked at.
 func (s *serverState) printAccess(w io.Writer, now time.Time) {
 	front := terminal.Inline(s.Name) + ": "
 	if s.Login != nil {
@@ -242,6 +242,9 @@ func (s *serverState) printAccess(w io.Writer, now time.Time) {
 	}
 	if s.Accounts != nil {
 		output.Item(w, front, accountsLine(s.Accounts))
+	}
+	if s.Sandbox != "" {
+		output.Item(w, front, "sandbox: "+terminal.Inline(s.Sandbox))
 	}
 	if s.Held > 0 {
 		output.Item(w, front, fmt.Sprintf("%d held back (mcpbridge pins %s)", s.Held, terminal.Inline(s.Name)))

@@ -49,6 +49,9 @@ func (p *Policy) Enter(cmd *exec.Cmd) (leave func(), err error) {
 			}
 		}
 	}
+	if how, fetches := fetchers[filepath.Base(cmd.Path)]; fetches && !p.Network {
+		return nil, fmt.Errorf(`%s fetches its package, which needs "network": true: install it (%s) and name its program as the command`, filepath.Base(cmd.Path), how)
+	}
 	temp, err := os.MkdirTemp("", "mcpbridge-sandbox-")
 	if err != nil {
 		return nil, fmt.Errorf("a folder for temporary files: %w", err)
@@ -69,9 +72,26 @@ func (p *Policy) Enter(cmd *exec.Cmd) (leave func(), err error) {
 		return name == "TMPDIR" || name == "TMP" || name == "TEMP"
 	})
 	cmd.Env = append(cmd.Env, "TMPDIR="+temp)
+	if _, fetches := fetchers[filepath.Base(cmd.Path)]; fetches {
+		order.Metadata = true // of what they unpack
+		for name, dir := range caches {
+			cmd.Env = append(cmd.Env, name+"="+filepath.Join(temp, dir))
+		}
+	}
 	// Also when the file of this program was replaced or removed.
 	cmd.Path, cmd.Args = "/proc/self/exe", order.Arguments()
 	return func() { _ = os.RemoveAll(temp) }, nil
+}
+
+// fetchers are programs that run one which they fetch, with what installs that in their place. What they
+// have kept they do not run without writing there, and who may write there plants programs for others.
+var fetchers = map[string]string{
+	"npx": "npm install -g", "bunx": "bun install -g", "uvx": "uv tool install", "pipx": "pipx install",
+}
+
+// caches are the variables that name the folders of what fetchers keep.
+var caches = map[string]string{
+	"npm_config_cache": "npm", "BUN_INSTALL_CACHE_DIR": "bun", "UV_CACHE_DIR": "uv", "UV_TOOL_DIR": "uv-tools", "PIPX_HOME": "pipx",
 }
 
 // cause is an error without the path, which is told by its side.
@@ -133,12 +153,4 @@ func list(paths []string) string {
 		return "nothing"
 	}
 	return strings.Join(paths, " ")
-}
-
-// prefix returns the folder of an installation by that of its programs: what is above bin.
-func prefix(bin string) string {
-	if base := filepath.Base(bin); base == "bin" || base == "sbin" || base == "shims" || base == ".bin" {
-		return filepath.Dir(bin)
-	}
-	return ""
 }

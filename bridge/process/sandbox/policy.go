@@ -3,7 +3,6 @@ package sandbox
 import (
 	"os"
 	"path/filepath"
-	"slices"
 )
 
 // A Policy says what a program may do. The zero Policy lets it read its own files and those of the
@@ -25,17 +24,19 @@ const (
 // A Preset makes the Policy of a well-known server from its command.
 type Preset struct {
 	Policy
-	WritesArgs bool   // the folders among its arguments are those that it may change
-	WritesEnv  string // this variable names a file, which it may change, in its folder
+	WritesArgs bool     // the folders among its arguments are those that it may change
+	WritesEnv  string   // this variable names a file, which it may change, in its folder
+	Settings   []string // files below the home folder that it may read if there are any
 }
 
 // Presets are those of MCP's reference servers, by name.
 var Presets = map[string]Preset{
 	"fetch":      {Policy: Policy{Network: true, Processes: 128, Memory: 1 << 30}},
 	"filesystem": {Policy: Policy{Processes: 64, Memory: 1 << 30}, WritesArgs: true},
-	"git":        {Policy: Policy{Processes: 128, Memory: 1 << 30}, WritesArgs: true},
-	"memory":     {Policy: Policy{Processes: 64, Memory: 1 << 30}, WritesEnv: "MEMORY_FILE_PATH"},
-	"time":       {Policy: Policy{Processes: 64, Memory: 1 << 30}},
+	"git": {Policy: Policy{Processes: 128, Memory: 1 << 30}, WritesArgs: true,
+		Settings: []string{".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes"}},
+	"memory": {Policy: Policy{Processes: 64, Memory: 1 << 30}, WritesEnv: "MEMORY_FILE_PATH"},
+	"time":   {Policy: Policy{Processes: 64, Memory: 1 << 30}},
 }
 
 // For returns the policy for a command. What it may change must exist by then.
@@ -49,6 +50,17 @@ func (p Preset) For(args []string, env map[string]string) Policy {
 	if file := env[p.WritesEnv]; p.WritesEnv != "" && filepath.IsAbs(file) {
 		policy.Write = append(policy.Write, filepath.Dir(file))
 	}
-	policy.Write = slices.Compact(policy.Write)
+	if home, err := os.UserHomeDir(); err == nil {
+		for _, name := range p.Settings {
+			if file := filepath.Join(home, name); exists(file) {
+				policy.Read = append(policy.Read, file)
+			}
+		}
+	}
 	return policy
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

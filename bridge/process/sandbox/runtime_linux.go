@@ -45,7 +45,13 @@ func links(files []string) (all []string) {
 // needs returns the files that the program of a command is made of: its own, with those of its
 // interpreter, the installation that it is a part of, and its packages.
 func needs(cmd *exec.Cmd) []string {
-	n := needed{home: variable(cmd.Env, "HOME"), path: variable(cmd.Env, "PATH")}
+	n := needed{path: variable(cmd.Env, "PATH")}
+	own, _ := os.UserHomeDir()
+	for _, home := range []string{own, variable(cmd.Env, "HOME")} {
+		if filepath.IsAbs(home) {
+			n.homes = append(n.homes, filepath.Clean(home))
+		}
+	}
 	dir, _ := filepath.Abs(cmd.Dir)
 	n.program(cmd.Path, 0)
 	for _, arg := range cmd.Args[1:] {
@@ -57,11 +63,8 @@ func needs(cmd *exec.Cmd) []string {
 		}
 		break
 	}
-	switch filepath.Base(cmd.Path) {
-	case "npx", "npm", "pnpm", "bunx":
-		n.below(n.home, ".npm", ".npmrc", ".cache/npm", ".cache/pnpm", ".bun")
-	case "uvx", "uv", "pipx":
-		n.below(n.home, ".cache/uv", ".local/share/uv", ".local/pipx", ".local/share/pipx")
+	for _, home := range n.homes {
+		n.files = append(n.files, filepath.Join(home, ".local/share/uv/python")) // where uv keeps interpreters
 	}
 	slices.Sort(n.files)
 	return slices.Compact(n.files)
@@ -69,16 +72,9 @@ func needs(cmd *exec.Cmd) []string {
 
 // needed collects files.
 type needed struct {
-	home, path string
-	files      []string
-}
-
-func (n *needed) below(dir string, names ...string) {
-	for _, name := range names {
-		if dir != "" {
-			n.files = append(n.files, filepath.Join(dir, name))
-		}
-	}
+	homes []string // of the user, and what HOME is for the program
+	path  string   // PATH of the program
+	files []string
 }
 
 // program adds a program, by its name and by what that is a link to.
@@ -113,8 +109,8 @@ func (n *needed) installation(path string) {
 	dir := prefix(filepath.Dir(path))
 	switch {
 	case dir == "" || n.holdsHome(dir):
-	case dir == filepath.Join(n.home, ".local"):
-		n.below(dir, "lib")
+	case filepath.Base(dir) == ".local" && n.holdsHome(filepath.Dir(dir)):
+		n.files = append(n.files, filepath.Join(dir, "lib"))
 	default:
 		n.files = append(n.files, dir)
 		if home := pyvenv(dir); home != "" { // a virtual environment, whose modules are elsewhere
@@ -123,10 +119,19 @@ func (n *needed) installation(path string) {
 	}
 }
 
-// holdsHome reports whether the folder has the user's files, which no program needs all of.
+// prefix returns the folder of an installation by that of its programs: what is above bin.
+func prefix(bin string) string {
+	if base := filepath.Base(bin); base == "bin" || base == "sbin" || base == "shims" || base == ".bin" {
+		return filepath.Dir(bin)
+	}
+	return ""
+}
+
+// holdsHome reports whether the folder is a user's home or above one: no program needs all of that.
 func (n *needed) holdsHome(dir string) bool {
-	rel, err := filepath.Rel(dir, n.home)
-	return dir == "/" || n.home != "" && err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
+	return dir == "/" || dir == "/root" || filepath.Dir(dir) == "/home" || slices.ContainsFunc(n.homes, func(home string) bool {
+		return home == dir || strings.HasPrefix(home, dir+"/")
+	})
 }
 
 // packages returns the outermost node_modules that a file is in.

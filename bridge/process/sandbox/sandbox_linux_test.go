@@ -12,6 +12,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/mcpbridge/mcpbridge/bridge/process"
 	"github.com/mcpbridge/mcpbridge/bridge/process/sandbox"
@@ -37,6 +40,13 @@ func TestMain(m *testing.M) {
 		bomb()
 	case "hog":
 		hog()
+	case "old kernel":
+		if err := forget(); err != nil {
+			fmt.Println(err)
+			return
+		}
+		_, err := process.Start(process.Command{Path: "/bin/true", Sandbox: &sandbox.Policy{}})
+		fmt.Print(err)
 	case "bridge": // of another user
 		p, err := process.Start(process.Command{Path: os.Args[0], Env: []string{mode + "=bomb"}, Sandbox: &sandbox.Policy{Processes: 20}})
 		if err != nil {
@@ -210,10 +220,49 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
+// forget makes this process one of a kernel without Landlock.
+func forget() error {
+	filter := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: unix.SYS_LANDLOCK_CREATE_RULESET},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	return raw(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&program)))
+}
+
+// Without Landlock nothing starts, and the error names it.
+func TestOldKernel(t *testing.T) {
+	if out, ended, tail := run(t, "old kernel", nil, ""); !strings.Contains(out, "sandbox: this kernel has no Landlock") || ended != nil {
+		t.Errorf("%s %v %s", out, ended, tail)
+	}
+}
+
 func TestErrors(t *testing.T) {
 	supported(t)
-	_, err := process.Start(process.Command{Path: os.Args[0], Sandbox: &sandbox.Policy{Write: []string{"/no/such/folder"}}})
-	if err == nil || err.Error() != "sandbox: write: /no/such/folder: no such file or directory" {
-		t.Error(err)
+	folder := t.TempDir()
+	npx := filepath.Join(folder, "npx")
+	if err := os.WriteFile(npx, []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		path   string
+		policy sandbox.Policy
+		want   string
+	}{
+		{os.Args[0], sandbox.Policy{Write: []string{"/no/such/folder"}}, "sandbox: write: /no/such/folder: no such file or directory"},
+		{npx, sandbox.Policy{}, `sandbox: npx fetches its package, which needs "network": true: install it (npm install -g) and name its program as the command`},
+	} {
+		p, err := process.Start(process.Command{Path: c.path, Sandbox: &c.policy})
+		if err == nil {
+			p.Stop()
+		}
+		if err == nil || err.Error() != c.want {
+			t.Errorf("%v", err)
+		}
 	}
 }

@@ -343,6 +343,7 @@ type ServerState struct {
 	Required bool
 	Tools    *bridge.List // as the server lists them, less what is held back; nil if it cannot, and without Await unless it has "pin"
 	Held     int          // tools and prompts that are held back
+	Sandbox  string       // what is enforced, "" without a sandbox
 }
 
 // Servers returns the states of the config's servers, in file order.
@@ -366,7 +367,11 @@ func (s *Stack) Clients() []*mcpclient.Client {
 
 func (s *Stack) server(i int) ServerState {
 	name := s.clients[i].Name()
-	return ServerState{Status: s.clients[i].Status(), Name: name, Required: s.cfg.Servers[i].Required, Tools: s.lastTools(name), Held: len(s.heldBack(name))}
+	state := ServerState{Status: s.clients[i].Status(), Name: name, Required: s.cfg.Servers[i].Required, Tools: s.lastTools(name), Held: len(s.heldBack(name))}
+	if policy := s.cfg.Servers[i].Sandbox; policy != nil {
+		state.Sandbox = policy.String()
+	}
+	return state
 }
 
 // Await calls report for each server, one at a time, as soon as it is connected or has failed for a

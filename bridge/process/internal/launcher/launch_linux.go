@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,14 +25,11 @@ func launch() error {
 	if err != nil {
 		return err
 	}
-	// All that needs memory comes first: the limits may leave none.
-	path, errPath := syscall.BytePtrFromString(o.Path)
-	args, errArgs := syscall.SlicePtrFromStrings(o.Args)
-	env, errEnv := syscall.SlicePtrFromStrings(os.Environ())
-	filter, errFilter := o.filter()
-	if err := errors.Join(errPath, errArgs, errEnv, errFilter); err != nil {
+	filter, err := o.filter()
+	if err != nil {
 		return err
 	}
+	env := os.Environ()
 	if err := unix.CloseRange(3, 1<<31-1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return named("close_range", err)
 	}
@@ -52,8 +48,7 @@ func launch() error {
 	if err := install(filter); err != nil {
 		return err
 	}
-	_, _, errno := unix.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(path)), uintptr(unsafe.Pointer(&args[0])), uintptr(unsafe.Pointer(&env[0])))
-	return named(o.Path, errno)
+	return named(o.Path, syscall.Exec(o.Path, o.Args, env)) // which also restores the limit of open files
 }
 
 func named(what string, err error) error { return errors.New(what + ": " + err.Error()) }
