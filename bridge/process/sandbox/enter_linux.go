@@ -23,11 +23,11 @@ func Supported() error {
 	case errors.Is(err, unix.ENOSYS):
 		return errors.New(`this kernel has no Landlock, or a container forbids it (Linux 6.2 or later has it, with CONFIG_SECURITY_LANDLOCK)`)
 	case errors.Is(err, unix.EOPNOTSUPP):
-		return errors.New(`Landlock of this kernel is off: add landlock to lsm= on the kernel's command line`)
+		return errors.New(`the Landlock of this kernel is off: add landlock to lsm= on the kernel's command line`)
 	case err != nil:
 		return fmt.Errorf("the system refuses Landlock: %w", err)
 	case abi < launcher.MinimalABI:
-		return fmt.Errorf("Landlock of this kernel is too old (ABI %d): Linux 6.2 or later has ABI %d", abi, launcher.MinimalABI)
+		return fmt.Errorf("the Landlock of this kernel is too old (ABI %d): Linux 6.2 or later has ABI %d", abi, launcher.MinimalABI)
 	}
 	return nil
 }

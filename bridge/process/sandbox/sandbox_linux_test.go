@@ -67,7 +67,7 @@ func supported(t *testing.T) {
 }
 
 // run runs the test binary as a program and returns what it prints.
-func run(t *testing.T, what string, policy *sandbox.Policy, dir string) (output string, ended error, tail string) {
+func run(t *testing.T, what string, policy *sandbox.Policy, dir string) (output, tail string, ended error) {
 	t.Helper()
 	env := []string{mode + "=" + what, "HOME=" + os.Getenv("HOME"), "PATH=" + os.Getenv("PATH"), "GORACE=halt_on_error=0"}
 	p, err := process.Start(process.Command{Path: os.Args[0], Env: env, Sandbox: policy, Dir: dir})
@@ -80,7 +80,7 @@ func run(t *testing.T, what string, policy *sandbox.Policy, dir string) (output 
 		t.Error(err)
 	}
 	<-p.Done()
-	return string(out), p.Err(), p.Tail()
+	return string(out), p.Tail(), p.Err()
 }
 
 // newHostile makes what a hostile program looks for: a home with secrets, and sockets.
@@ -135,7 +135,7 @@ func TestHostile(t *testing.T) {
 		if sandboxed {
 			policy = &sandbox.Policy{Write: []string{work}}
 		}
-		out, ended, tail := run(t, "hostile\n"+args, policy, work)
+		out, tail, ended := run(t, "hostile\n"+args, policy, work)
 		if ended != nil {
 			t.Fatalf("%v: %s\n%s", ended, tail, out)
 		}
@@ -166,7 +166,7 @@ func TestAllowed(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	_, work, args := newHostile(t)
-	out, ended, tail := run(t, "allowed\n"+args, &sandbox.Policy{Write: []string{work}}, work)
+	out, tail, ended := run(t, "allowed\n"+args, &sandbox.Policy{Write: []string{work}}, work)
 	if out != "" || ended != nil {
 		t.Errorf("%s %v %s", out, ended, tail)
 	}
@@ -177,7 +177,7 @@ func TestAllowed(t *testing.T) {
 
 func TestMemory(t *testing.T) {
 	supported(t)
-	out, ended, tail := run(t, "hog", &sandbox.Policy{Memory: 256 << 20}, "")
+	out, tail, ended := run(t, "hog", &sandbox.Policy{Memory: 256 << 20}, "")
 	if strings.Contains(out, "DONE") || ended == nil {
 		t.Errorf("%s %v %s", out, ended, tail)
 	}
@@ -237,7 +237,7 @@ func forget() error {
 
 // Without Landlock nothing starts, and the error names it.
 func TestOldKernel(t *testing.T) {
-	if out, ended, tail := run(t, "old kernel", nil, ""); !strings.Contains(out, "sandbox: this kernel has no Landlock") || ended != nil {
+	if out, tail, ended := run(t, "old kernel", nil, ""); !strings.Contains(out, "sandbox: this kernel has no Landlock") || ended != nil {
 		t.Errorf("%s %v %s", out, ended, tail)
 	}
 }

@@ -66,6 +66,8 @@ func changed(t *testing.T, of reflect.Type) reflect.Value {
 	case reflect.Map:
 		v.Set(reflect.MakeMap(of))
 		v.SetMapIndex(reflect.ValueOf("x"), reflect.ValueOf("y"))
+	case reflect.Pointer:
+		v.Set(reflect.New(of.Elem()))
 	case reflect.Func:
 		v.Set(reflect.ValueOf(func(context.Context, []byte) ([]byte, *toolformat.Error) { return nil, nil }))
 	case reflect.Interface:

@@ -52,7 +52,7 @@ func (o *Order) restrict() error {
 		return named("Landlock", err)
 	}
 	if abi < MinimalABI {
-		return errors.New("Landlock of Linux 6.2 or later is required")
+		return errors.New("the kernel's Landlock is older than that of Linux 6.2")
 	}
 	rules := unix.LandlockRulesetAttr{Handled_access_fs: readRights | writeRights | treeRights | neverRights}
 	size := unsafe.Sizeof(rules.Handled_access_fs)
