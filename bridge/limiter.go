@@ -89,6 +89,9 @@ func (l *Limiter) enter(ctx context.Context, who Principal, patience time.Durati
 	}
 	begun := time.Now()
 	err := l.await(ctx, who, patience, own, holders)
+	if err != nil {
+		err.NotRun = true
+	}
 	return time.Since(begun), err
 }
 
@@ -138,7 +141,9 @@ func (l *Limiter) busy(holders string) *toolformat.Error {
 	if l.queue > 0 {
 		waiting = fmt.Sprintf(" and %d wait already", l.queue)
 	}
-	return toolformat.Errorf(toolformat.Unavailable, "%s busy: %s are under way%s; try again later", l.subject, holders, waiting)
+	e := toolformat.Errorf(toolformat.Unavailable, "%s busy: %s are under way%s; try again later", l.subject, holders, waiting)
+	e.NotRun = true
+	return e
 }
 
 // wait adds a call to its principal's line; nil means that the queue is full. l.mu is held.

@@ -44,6 +44,7 @@ type Request struct {
 	Back   Back         // receives what precedes the reply; nil drops it
 	Take   Taker        // takes a long result while it arrives; nil waits for all of it
 	Model  string       // that has made the call for the caller, as "provider/model"; "" without one
+	Key    string       // an idempotency key that came beside Params; "" without one
 
 	// Secrets are hidden values that the arguments of this call or another one of the caller have,
 	// which nothing but results may show; nil means none. They may be kept after Do has returned.

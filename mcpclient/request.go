@@ -29,10 +29,10 @@ func (l *link) call(ctx context.Context, req *bridge.Request, owner *session) (r
 		c, waited, err := l.awaitBriefly(ctx)
 		queued += waited
 		if err != nil {
-			return bridge.Failed(err)
+			return bridge.Failed(notRun(err))
 		}
 		if owner.closed.Load() {
-			return bridge.Failed(canceled(errClosed))
+			return bridge.Failed(notRun(canceled(errClosed)))
 		}
 		if names := l.leftOut.Load(); names != nil && (*names)[req.Target] && req.Method == wire.MethodToolsCall {
 			return bridge.Failed(toolformat.Errorf(toolformat.NotFound, "unknown tool: %s (its definition cannot be used)", req.Target))
@@ -68,12 +68,19 @@ func (l *link) call(ctx context.Context, req *bridge.Request, owner *session) (r
 			!lost.surelyNotRun && mayHaveRun < maxAttempts && l.repeatable(req):
 			l.cfg.throttle.Log(slog.LevelInfo, "repeating a request on a new connection", "method", req.Method, "target", req.Target, "reason", lost.cause)
 		case lost.surelyNotRun:
-			return bridge.Failed(l.cfg.errorf(toolformat.Unavailable, "the connection was lost before %s could be sent", subject(req)).Because(lost.cause))
+			return bridge.Failed(notRun(l.cfg.errorf(toolformat.Unavailable, "the connection was lost before %s could be sent", subject(req)).Because(lost.cause)))
 		default:
 			return bridge.Failed(l.cfg.errorf(toolformat.Unavailable,
 				"the connection was lost while %s was under way: it is unknown whether it ran", subject(req)).Because(lost.cause))
 		}
 	}
+}
+
+// notRun returns the error of a call that the server has not received.
+func notRun(err *toolformat.Error) *toolformat.Error {
+	own := *err
+	own.NotRun = true
+	return &own
 }
 
 // outlast waits until a connection that could not be written to is lost, so that the next attempt
@@ -240,6 +247,9 @@ func (c *conn) roundTrip(ctx context.Context, k *call, msg *wire.Buffer) (bridge
 	case ctx.Err() != nil: // a caller that goes may take the connection with it
 		return bridge.Failed(c.abandon(context.Cause(ctx), k)), nil
 	case errors.As(err, &e): // made by the carrier for the caller
+		if !k.sent.Load() {
+			e = notRun(e)
+		}
 		return bridge.Failed(e), nil
 	case err != nil:
 		gone := errors.Is(err, errSessionGone)
@@ -274,10 +284,12 @@ func (c *conn) abandon(cause error, k *call) *toolformat.Error {
 		params := append(strconv.AppendInt([]byte(`{"requestId":`), k.id, 10), '}')
 		c.respond(wire.AppendNotification(nil, wire.NotificationCancelled, params))
 	}
+	e := canceled(cause)
 	if errors.Is(cause, errTimeout) {
-		return toolformat.Errorf(toolformat.Timeout, "%s took too long", c.cfg.Name)
+		e = toolformat.Errorf(toolformat.Timeout, "%s took too long", c.cfg.Name)
 	}
-	return canceled(cause)
+	e.NotRun = !k.sent.Load() && !k.queued
+	return e
 }
 
 // encode makes the message of a request. Its id and its progress token are the bridge's own; the

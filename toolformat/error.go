@@ -46,6 +46,7 @@ type Error struct {
 	Raw     json.RawMessage // JSON-RPC error object of a remote server, passed on unchanged; nil for an error of the bridge
 	Cause   error           // for the log, never shown
 	After   time.Duration   // after which to try again; 0 means that it is not known
+	NotRun  bool            // the call surely has had no effect: it has not reached what carries it out
 }
 
 // Errorf returns an Error with a formatted message.

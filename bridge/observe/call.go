@@ -1,14 +1,13 @@
 package observe
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/member"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -98,9 +97,9 @@ func outcomeOf(reply *bridge.Reply) (Outcome, string) {
 	switch {
 	case e == nil && reply.Result == nil:
 		return Outcome(toolformat.Internal.String()), "panic"
-	case e == nil && states(reply.Result, `"isError"`, "true"):
+	case e == nil && member.Is(reply.Result, `"isError"`, "true"):
 		return ToolError, ""
-	case e == nil && reply.Modern && states(reply.Result, `"resultType"`, `"input_required"`):
+	case e == nil && reply.Modern && member.Is(reply.Result, `"resultType"`, `"input_required"`):
 		return InputRequired, ""
 	case e == nil:
 		return OK, ""
@@ -110,23 +109,6 @@ func outcomeOf(reply *bridge.Reply) (Outcome, string) {
 		return Outcome(e.Code.String()), cut(e.Message+": "+e.Cause.Error(), maxReason)
 	}
 	return Outcome(e.Code.String()), cut(e.Message, maxReason)
-}
-
-// states reports whether a result has a member with a value. It reads JSON only if the key stands before
-// the value somewhere. The key is found by its end, from a capital letter on, which texts have rarely.
-func states(result []byte, key, value string) bool {
-	capital := strings.IndexFunc(key, unicode.IsUpper)
-	for rest, end := result, []byte(key[capital:]); ; {
-		at := bytes.Index(rest, end)
-		if at < 0 {
-			return false
-		}
-		before, after := rest[:at], rest[at+len(end):]
-		if bytes.HasSuffix(before, []byte(key[:capital])) && bytes.HasPrefix(bytes.TrimLeft(after, ": \t\r\n"), []byte(value)) {
-			return string(wire.Lookup(result, key[1:len(key)-1])) == value
-		}
-		rest = after
-	}
 }
 
 // subject returns what a request is for: its target, else the task or the item that its params name.

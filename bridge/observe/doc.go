@@ -14,7 +14,7 @@
 //   - call.go: Call, its caller, its Outcome.
 //   - stream.go: Stream, the sessions of its wrapper. way.go: what is noted of a request on its way.
 //   - reader.go: Reader, its queue and goroutine.
-//   - line.go: a Call as a line of JSON. file.go: OpenFile writes lines to a file, rotated.go rotates it.
+//   - line.go: a Call as a line of JSON. file.go: OpenFile writes lines to a file.
 //   - log.go: Log, a line of the program's log for each Call.
 //   - counts.go: Counts, what each server has been called, and the latest calls.
 //

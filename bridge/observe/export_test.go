@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+
+	"github.com/mcpbridge/mcpbridge/bridge/internal/member"
 )
 
 // Flush writes the calls that have ended so far.
@@ -29,4 +31,4 @@ func LogLines(calls []Call) []byte {
 }
 
 // IsToolError reports whether a result is that of a tool that has failed.
-func IsToolError(result []byte) bool { return states(result, `"isError"`, "true") }
+func IsToolError(result []byte) bool { return member.Is(result, `"isError"`, "true") }

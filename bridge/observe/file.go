@@ -3,8 +3,9 @@ package observe
 import (
 	"cmp"
 	"log/slog"
-	"path/filepath"
 	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/internal/logfile"
 )
 
 // FileOptions are the settings of OpenFile. The zero value of all but Path works.
@@ -20,7 +21,7 @@ type FileOptions struct {
 type File struct {
 	reader *Reader
 	log    *slog.Logger
-	out    rotated
+	out    logfile.File
 	lines  []byte // not yet written
 	count  int    // calls in lines, and those lost before them
 	lost   int    // calls since the last line that was written
@@ -32,12 +33,10 @@ type File struct {
 func OpenFile(s *Stream, opts FileOptions) (*File, error) {
 	f := &File{
 		log: cmp.Or(opts.Log, slog.New(slog.DiscardHandler)),
-		out: rotated{path: opts.Path, most: int64(cmp.Or(opts.MaxBytes, 16<<20)), keep: cmp.Or(opts.Files, 4)},
+		out: logfile.File{Path: opts.Path, Most: int64(cmp.Or(opts.MaxBytes, 16<<20)), Keep: cmp.Or(opts.Files, 4)},
 	}
-	if real, err := filepath.EvalSymlinks(opts.Path); err == nil {
-		f.out.path = real // a link stays one
-	}
-	if err := f.out.open(); err != nil {
+	f.out.Resolve()
+	if err := f.out.Open(); err != nil {
 		return nil, err
 	}
 	f.reader = s.Read(Reading{Arguments: opts.Arguments, Every: time.Second}, f.write)
@@ -47,7 +46,7 @@ func OpenFile(s *Stream, opts FileOptions) (*File, error) {
 // Close writes the calls that have ended so far.
 func (f *File) Close() {
 	f.reader.Close()
-	f.out.close()
+	f.out.Close()
 }
 
 // chunk is how many bytes of lines are written at once.
@@ -70,15 +69,15 @@ func (f *File) write(calls []Call) {
 }
 
 func (f *File) writeLines() {
-	written, err := f.out.write(f.lines)
+	written, err := f.out.Write(f.lines)
 	if err != nil && !f.faulty {
-		f.log.Warn("the record of calls cannot be written as it should be; it is tried again with each call", "file", f.out.path, "error", err)
+		f.log.Warn("the record of calls cannot be written as it should be; it is tried again with each call", "file", f.out.Path, "error", err)
 	}
 	switch {
 	case !written:
 		f.lost += f.count
 	case f.lost > 0:
-		f.log.Info("calls are recorded again", "file", f.out.path, "lost", f.lost)
+		f.log.Info("calls are recorded again", "file", f.out.Path, "lost", f.lost)
 		f.lost = 0
 	}
 	f.faulty, f.lines, f.count = err != nil, f.lines[:0], 0

@@ -26,6 +26,7 @@ const (
 	TaskID                    // taskId
 	InputResponses            // inputResponses
 	RequestState              // requestState
+	IdempotencyKey            // idempotencyKey (SEP-3182)
 
 	MetaProgressToken      // progressToken, of a request
 	MetaProtocolVersion    // io.modelcontextprotocol/protocolVersion
@@ -35,6 +36,7 @@ const (
 	MetaSubscriptionID     // io.modelcontextprotocol/subscriptionId
 	metaRelatedTask        // io.modelcontextprotocol/related-task
 	MetaRepeated           // mcpbridge/repeated, of a request that was sent before on a connection that was lost
+	MetaIdempotencyKey     // idempotencyKey, where a client puts it there
 
 	numKeys
 )
@@ -55,12 +57,12 @@ var names = [allKeys]string{
 	Name: "name", URI: "uri", Arguments: "arguments", Meta: "_meta", Cursor: "cursor",
 	RequestID: "requestId", ProgressToken: "progressToken", progress: "progress", reason: "reason",
 	Ref: "ref", Task: "task", TaskID: "taskId",
-	InputResponses: "inputResponses", RequestState: "requestState",
+	InputResponses: "inputResponses", RequestState: "requestState", IdempotencyKey: "idempotencyKey",
 
 	MetaProgressToken: "progressToken", MetaProtocolVersion: mcp.MetaKeyProtocolVersion,
 	MetaClientInfo: mcp.MetaKeyClientInfo, MetaClientCapabilities: mcp.MetaKeyClientCapabilities,
 	MetaLogLevel: mcp.MetaKeyLogLevel, MetaSubscriptionID: mcp.MetaKeySubscriptionID,
-	metaRelatedTask: mcp.RelatedTaskMetaKey, MetaRepeated: "mcpbridge/repeated",
+	metaRelatedTask: mcp.RelatedTaskMetaKey, MetaRepeated: "mcpbridge/repeated", MetaIdempotencyKey: "idempotencyKey",
 
 	keyVersion: "jsonrpc", keyID: "id", keyMethod: "method", keyParams: "params",
 	keyResult: "result", keyError: "error",

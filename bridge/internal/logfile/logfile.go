@@ -1,0 +1,170 @@
+// Package logfile appends lines to a file that becomes an old one when it is full. logfile.go has the
+// [File], follow.go what it reads of the lines that are there.
+package logfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// A File is a file of lines that becomes Path.1 when it is full, as Path.1 becomes Path.2. Several processes
+// may write to one. It is not for several goroutines at once.
+type File struct {
+	Path string
+	Most int64 // bytes of a file
+	Keep int   // old files
+
+	// Follow is given each line that others have written, without its end, in the order of the files: by Open
+	// all that are there, oldest first, by Write those that stand before its own. nil reads nothing.
+	Follow func(line []byte)
+
+	file  *os.File // nil after a failure
+	info  fs.FileInfo
+	size  int64
+	read  int64 // up to which Follow has had the file
+	moves int
+	torn  bool // the last line has no end
+}
+
+// Resolve makes a symbolic link stay one when the file is rotated.
+func (f *File) Resolve() {
+	if real, err := filepath.EvalSymlinks(f.Path); err == nil {
+		f.Path = real
+	}
+}
+
+// Open opens the file that lines are appended to. Its folder is made, for the user alone.
+func (f *File) Open() error {
+	if f.Follow != nil {
+		if err := f.followOld(); err != nil {
+			return err
+		}
+	}
+	if err := f.open(); err != nil {
+		return err
+	}
+	return f.follow(f.size)
+}
+
+func (f *File) open() error {
+	if info, err := os.Stat(f.Path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file: name one, or one that does not exist", f.Path)
+	}
+	if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(f.Path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	if f.info, err = file.Stat(); err != nil {
+		file.Close()
+		return err
+	}
+	f.file, f.size, f.read, f.torn = file, f.info.Size(), 0, false
+	if f.size > 0 {
+		var last [1]byte
+		_, err := file.ReadAt(last[:], f.size-1)
+		f.torn = err == nil && last[0] != '\n'
+	}
+	return nil
+}
+
+// Close closes the file. Write opens it again.
+func (f *File) Close() {
+	if f.file != nil {
+		f.file.Close()
+		f.file = nil
+	}
+}
+
+// Moves returns how often the file has become an old one since it was opened, as far as Write has noticed.
+func (f *File) Moves() int { return f.moves }
+
+// Write appends lines. An error beside lines that were written is that the file could not be rotated.
+func (f *File) Write(lines []byte) (written bool, err error) {
+	full, err := f.ready(int64(len(lines)))
+	if err != nil {
+		return false, err
+	}
+	if f.torn {
+		lines = append([]byte("\n"), lines...)
+	}
+	n, err := f.file.Write(lines)
+	if n > 0 {
+		f.torn = lines[n-1] != '\n'
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, errors.Join(full, f.pass(lines))
+}
+
+// Sync waits until the lines are on the disk.
+func (f *File) Sync() error { return f.file.Sync() }
+
+// ready makes sure that the file is the one at the path, which another process may have moved, and that
+// it has room for more bytes. full says why it has none.
+func (f *File) ready(more int64) (full, err error) {
+	info, err := os.Stat(f.Path)
+	switch {
+	case f.file == nil:
+		if err := f.open(); err != nil {
+			return nil, err
+		}
+	case err != nil || !os.SameFile(info, f.info):
+		if err := f.reopen(); err != nil {
+			return nil, err
+		}
+	default:
+		f.size = info.Size()
+	}
+	if err := f.follow(f.size); err != nil {
+		return nil, err
+	}
+	if f.size == 0 || f.size+more <= f.Most {
+		return nil, nil
+	}
+	f.Close() // some systems do not move an open file
+	full = f.rotate()
+	if full == nil {
+		f.moves++
+	}
+	read := f.read
+	err = f.open()
+	if full != nil { // it is the same file
+		f.read = read
+	}
+	return full, err
+}
+
+// reopen opens the file that has come in the place of one that was moved.
+func (f *File) reopen() error {
+	if info, err := f.file.Stat(); err == nil {
+		if err := f.follow(info.Size()); err != nil {
+			return err
+		}
+	}
+	f.Close()
+	f.moves++
+	return f.open()
+}
+
+// rotate moves the file, and the old ones before it.
+func (f *File) rotate() error {
+	for n := f.Keep - 1; n > 0; n-- {
+		if err := os.Rename(f.Old(n), f.Old(n+1)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	for n := f.Keep + 1; os.Remove(f.Old(n)) == nil; n++ { // of a time when more were kept
+	}
+	return os.Rename(f.Path, f.Old(1))
+}
+
+// Old returns the path of an old file, of which 1 is the latest.
+func (f *File) Old(n int) string { return f.Path + "." + strconv.Itoa(n) }

@@ -1,0 +1,150 @@
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/canonical"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/match"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// session is the view of a caller whose calls are written down.
+type session struct {
+	bridge.Session // below
+	book           *Book
+	caller         *bridge.Caller
+	client         string
+	tools          atomic.Pointer[sync.Map] // tool by name, until the list changes
+}
+
+// tool is what the list says of a tool.
+type tool struct {
+	server               string
+	readOnly, repeatable bool
+}
+
+func newSession(b *Book, caller *bridge.Caller) *session {
+	name, _ := wire.Text(wire.Lookup(caller.Info, "name"))
+	s := &session{book: b, caller: caller, client: clip(name)}
+	s.tools.Store(new(sync.Map))
+	return s
+}
+
+// maxName bounds the names in a line, in bytes.
+const maxName = 300
+
+// clip returns a name as a line has it: the end of a longer one is told by its digest.
+func clip(name string) string {
+	if len(name) <= maxName {
+		return name
+	}
+	return strings.ToValidUTF8(name[:maxName], "") + "…" + digest([]byte(name))
+}
+
+// notify receives the notifications of below for the caller. What is known of the tools goes with their list.
+func (s *session) notify(method string, params []byte) {
+	if method == wire.NotificationToolsChanged {
+		s.tools.Store(new(sync.Map))
+	}
+	if s.caller.Notify != nil {
+		s.caller.Notify(method, params)
+	}
+}
+
+// Do implements bridge.Session.
+func (s *session) Do(ctx context.Context, req *bridge.Request) (reply bridge.Reply) {
+	if req.Method != wire.MethodToolsCall {
+		return s.Session.Do(ctx, req)
+	}
+	t := s.tool(ctx, req.Target)
+	if t.readOnly {
+		return s.Session.Do(ctx, req)
+	}
+	key, fault := keyOf(req)
+	if fault != nil {
+		return bridge.Failed(fault)
+	}
+	e, reply := s.book.begin(ctx, &Call{
+		Principal: s.caller.Principal.Name, Client: s.client, Server: t.server, Tool: clip(req.Target),
+		Arguments: digest(canonical.Append(nil, arguments(req))), Key: key, repeatable: t.repeatable,
+	})
+	if e == nil {
+		return reply
+	}
+	if key != "" && req.Take != nil { // the whole result is kept
+		own := *req
+		own.Take = nil
+		req = &own
+	}
+	defer func() { s.book.end(e, &reply) }() // after a panic, too
+	return s.Session.Do(ctx, req)
+}
+
+// tool returns what is known of a tool, which may be nothing.
+func (s *session) tool(ctx context.Context, name string) tool {
+	known := s.tools.Load()
+	if t, ok := known.Load(name); ok {
+		return t.(tool)
+	}
+	l, _ := s.Session.List(ctx, bridge.Tools)
+	if l == nil {
+		return tool{}
+	}
+	it, ok := l.Find(name)
+	if !ok { // such names have no end
+		return tool{}
+	}
+	t := tool{server: it.Member, readOnly: !it.Untrusted && match.Annotation(it.Raw, "readOnlyHint"), repeatable: it.Repeatable}
+	known.Store(name, t)
+	return t
+}
+
+// keyOf returns a digest of the idempotency key of a call, "" without one.
+func keyOf(req *bridge.Request) (string, *toolformat.Error) {
+	key := req.Key
+	for _, at := range [...]wire.Key{wire.MetaIdempotencyKey, wire.IdempotencyKey} {
+		if req.Params == nil || req.Params.Get(at) == nil {
+			continue
+		}
+		text, ok := req.Params.Text(at)
+		if !ok || text == "" {
+			return "", toolformat.Errorf(toolformat.Invalid, "%s: idempotencyKey must be a string that is not empty", req.Method)
+		}
+		key = text
+	}
+	if key == "" {
+		return "", nil
+	}
+	return digest([]byte(key)), nil
+}
+
+// digest returns half of a hash, which is enough to tell texts apart.
+func digest(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
+}
+
+// arguments returns those of a request, as below gets them.
+func arguments(req *bridge.Request) []byte {
+	var raw []byte
+	if req.Params != nil {
+		raw = req.Params.Get(wire.Arguments)
+	}
+	for _, e := range req.Edits {
+		if e.Key == wire.Arguments {
+			raw = e.Value
+		}
+	}
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 {
+		return []byte("{}")
+	}
+	return raw
+}
