@@ -96,6 +96,7 @@ type exchange struct {
 	ctx     context.Context // ends with the client's connection
 	accept  accepted
 	id      []byte                  // raw id of the request; nil for a batch
+	key     string                  // of the request, by which it is known when it is sent again; "" without one
 	cancel  context.CancelCauseFunc // ends a request of the modern era; nil in a session
 	early   earlyAnswer
 
@@ -105,9 +106,15 @@ type exchange struct {
 	served chan struct{} // closed when nothing writes to w any more
 }
 
+// headerKey has the idempotency key of a request (draft-ietf-httpapi-idempotency-key-header).
+const headerKey = "Idempotency-Key"
+
 // beginExchange makes an exchange ready for what belongs to its request.
 func (s *Server) beginExchange(x *exchange, w http.ResponseWriter, r *http.Request, accept accepted) *exchange {
 	x.server, x.w, x.ctx, x.accept = s, w, r.Context(), accept
+	if x.id != nil {
+		x.key = r.Header.Get(headerKey)
+	}
 	if accept.events {
 		s.upgrader.watch(x)
 	}

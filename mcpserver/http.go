@@ -161,7 +161,7 @@ func (s *Server) allowCORS(w http.ResponseWriter, r *http.Request) (preflight bo
 		return false
 	}
 	h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
-	allowed := "Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id"
+	allowed := "Accept, Authorization, Content-Type, Idempotency-Key, Last-Event-ID, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id"
 	for _, name := range s.opts().hidden {
 		allowed += ", " + s.opts().HiddenHeaders[name]
 	}

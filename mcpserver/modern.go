@@ -91,6 +91,9 @@ func (p *viewPool) call(ctx context.Context, v *view, c *modernCall, decorate fu
 	level := wire.ParseLogLevel(c.msg.Params.Get(wire.MetaLogLevel))
 	req := &modernRequest{bridge.Request{Method: c.msg.Method, Params: &c.msg.Params}, logFilter{c.back, level}}
 	req.Back = &req.logs
+	if c.http != nil {
+		req.Key = c.http.Header.Get(headerKey)
+	}
 	if err := setTarget(&req.Request); err != nil {
 		return bridge.Failed(err)
 	}

@@ -223,6 +223,9 @@ func (s *session) dispatch(ctx context.Context, m *wire.Message, back bridge.Bac
 	}
 	req := &bridge.Request{Method: m.Method, Params: &m.Params, Back: back}
 	req.Take, _ = back.(bridge.Taker)
+	if x, ok := back.(*exchange); ok {
+		req.Key = x.key
+	}
 	if err := setTarget(req); err != nil {
 		return bridge.Failed(err)
 	}

@@ -53,6 +53,7 @@ type Config struct {
 	Lending        lending
 	Console        console
 	Log            Log
+	Ledger         Ledger
 	Daemon         Daemon
 	Warnings       []string // settings that were ignored or adapted, each `file:line: …`, in file order
 
@@ -299,6 +300,7 @@ func (c *Config) keys() keySet {
 		"lending":        {take: into(&c.Lending, readLending)},
 		"console":        {take: inside(c.Console.keys)},
 		"log":            {take: inside(c.Log.keys)},
+		"ledger":         {take: into(&c.Ledger, readLedger)},
 		"daemon":         {take: inside(c.Daemon.keys)},
 
 		"tools":   {take: into(&c.Tools, readTools)},

@@ -31,6 +31,7 @@ type Pool struct {
 	children   mcpclient.Children
 	calls      callRecord
 	buckets    rates.Buckets
+	books      books
 	lending    *web.Lending
 
 	mu      sync.Mutex // guards clients, and their users

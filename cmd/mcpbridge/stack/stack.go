@@ -50,6 +50,7 @@ type Stack struct {
 	accounts map[string]*accounts     // by server, of those where each principal has its own
 	natives  *nativeLoader
 	native   *bridge.Native                      // nil without native tools
+	book     *sharedBook                         // nil without a ledger
 	recorder *recorder                           // nil without functions that save conversations
 	roots    trust                               // of outgoing connections
 	models   func() *Models                      // creates them once
@@ -75,6 +76,7 @@ type Options struct {
 
 	Credentials oauth.Store // of logins to servers; nil means that none are used
 	Pins        string      // folder of what servers have defined; "" means that nothing is pinned
+	Ledgers     string      // folder of the ledgers of configs that name no file; "" means none
 }
 
 const (
@@ -121,6 +123,9 @@ func build(cfg *config.Config, opts Options) (*Stack, error) {
 		return nil, err
 	}
 	if err := s.openNatives(opts.Strict, opts.Credentials); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if err := s.openLedger(opts.Ledgers); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	info, _ := json.Marshal(map[string]string{"name": "mcpbridge", "version": opts.Version}) // cannot fail: strings
@@ -327,6 +332,7 @@ func (s *Stack) Close() error {
 		}
 	}
 	s.natives.close()
+	s.pool.books.give(s.book)
 	if s.ownPool {
 		return errors.Join(lost, s.pool.Close())
 	}
