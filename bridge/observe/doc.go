@@ -4,7 +4,7 @@
 // A Stream wraps the source (Wrap) and has the readers (Read), which may come and go while sessions
 // are open. While there is none, a request costs one atomic load more. With readers it costs one
 // allocation and two looks at the clock, and each reader has a queue of its own: one that is too slow
-// loses Calls and is told how many, and no call ever waits for a reader.
+// loses Calls and is told how many, and no call waits for a reader, but for one that is to get all (Reading.All).
 //
 // A Call has what the caller sent and was told. It never has hidden values, which are set further
 // inside, arguments and results only for a reader that asks for them.

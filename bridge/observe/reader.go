@@ -11,6 +11,7 @@ type Reading struct {
 	Arguments bool          // the calls have their arguments, up to 64 KiB
 	Results   bool          // the calls have their results, up to 64 KiB
 	Every     time.Duration // how often calls are handed over while there are some; 0 means 20 ms
+	All       bool          // no call is lost: while the reader has too many, those that end wait
 }
 
 // The calls, and the bytes of their arguments and results, that wait for a reader at most, and the calls for which it
@@ -34,6 +35,7 @@ type Reader struct {
 	spare   []Call     // for the next queue; guarded by reading
 
 	mu    sync.Mutex // guards what follows
+	room  sync.Cond  // of mu; what waits for room in queue
 	queue []Call
 	held  int  // bytes of arguments and results in queue
 	lost  int  // calls since the last one in queue
@@ -51,6 +53,7 @@ func (s *Stream) Read(opts Reading, read func([]Call)) *Reader {
 		stream: s, opts: opts, read: read, idle: true,
 		wake: make(chan struct{}, 1), ended: make(chan struct{}), done: make(chan struct{}),
 	}
+	r.room.L = &r.mu
 	go r.run()
 	s.change(func(all []*Reader) []*Reader { return append(all, r) })
 	return r
@@ -97,7 +100,10 @@ func (r *Reader) add(c *Call) {
 		size += len(c.Result)
 	}
 	r.mu.Lock()
-	if r.over || len(r.queue) == maxQueue || size > 0 && r.held+size > maxHeld {
+	for r.opts.All && !r.over && r.isFull(size) {
+		r.room.Wait()
+	}
+	if r.over || r.isFull(size) {
 		r.lost++
 		r.mu.Unlock()
 		return
@@ -122,6 +128,11 @@ func (r *Reader) add(c *Call) {
 	}
 }
 
+// isFull reports whether a call with arguments and results of a size finds no room. r.mu is held.
+func (r *Reader) isFull(size int) bool {
+	return len(r.queue) == maxQueue || size > 0 && r.held+size > maxHeld
+}
+
 // run reads until the reader is closed.
 func (r *Reader) run() {
 	defer close(r.done)
@@ -133,6 +144,7 @@ func (r *Reader) run() {
 		case <-r.ended:
 			r.mu.Lock()
 			r.over = true
+			r.room.Broadcast()
 			r.mu.Unlock()
 			r.Flush()
 			return
@@ -153,6 +165,7 @@ func (r *Reader) Flush() bool {
 	if r.idle = len(calls) == 0; r.idle {
 		r.queue = nil
 	}
+	r.room.Broadcast()
 	r.mu.Unlock()
 	if len(calls) == 0 {
 		return false

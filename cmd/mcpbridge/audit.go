@@ -1,4 +1,252 @@
 package main
 
-// ledgerFolder is the folder of the ledgers of configs that name no file, in that of the program's state.
-const ledgerFolder = "ledgers"
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/audit"
+	"github.com/mcpbridge/mcpbridge/bridge/ledger"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
+)
+
+// ledgerFile returns the file of a config's ledger: its own, else one in the folder of the program's state.
+func ledgerFile(cfg *config.Config) (string, error) {
+	if cfg.Ledger.File != "" || cfg.Path == "" {
+		return cfg.Ledger.File, nil
+	}
+	path := cfg.Path
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	if whole, err := filepath.Abs(path); err == nil {
+		path = whole
+	}
+	sum := sha256.Sum256([]byte(path))
+	return file.State(filepath.Join("ledgers", hex.EncodeToString(sum[:16])+".jsonl"))
+}
+
+const auditVerifyAbout = `Checks that no line of the audit was changed, removed or added since it was written: each
+has the hash of what is before it. Says which lines there are, or where the chain breaks.`
+
+func runAuditVerify(_ context.Context, args []string, std streams) error {
+	f := newFlags("audit verify", "audit verify [FILE] [flags]", auditVerifyAbout, std)
+	config := f.configFlag("check the audit of this `FILE`")
+	if err := f.parseOwn(args); err != nil {
+		return err
+	}
+	path, err := f.auditFile(*config)
+	if err != nil {
+		return err
+	}
+	chain, err := audit.Verify(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return usagef("audit verify: %s does not exist: no call has been written to it yet", path)
+	case err != nil:
+		return err
+	}
+	about := fmt.Sprintf("%s: lines %d to %d are as they were written", path, chain.First, chain.Last)
+	if chain.Torn > 0 {
+		about += ", and " + plural(chain.Torn, "line") + " that a crash has torn"
+	}
+	output.Item(std.out, "", about)
+	return nil
+}
+
+// auditFile returns the file that the arguments of a command name, else that of a config's audit.
+func (f *sourceFlags) auditFile(path string) (string, error) {
+	switch f.NArg() {
+	case 0:
+	case 1:
+		return f.Arg(0), nil
+	default:
+		return "", usagef("%s: unexpected argument %s", f.Name(), hint.Quote(f.Arg(1)))
+	}
+	cfg, err := f.loadConfig(path)
+	if err == nil && cfg.Audit.File == "" {
+		err = usagef(`%s: %s has no "audit": name its file`, f.Name(), cfg.Path)
+	}
+	if err != nil {
+		return "", err
+	}
+	return cfg.Audit.File, nil
+}
+
+// loadConfig loads the config at a path, or where it is looked for.
+func (f *sourceFlags) loadConfig(path string) (*config.Config, error) {
+	found, err := findConfig(f.Name(), path)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := config.Load(found)
+	if err != nil {
+		return nil, &exitError{exitUsage, err.Error()}
+	}
+	return cfg, nil
+}
+
+const auditQueryAbout = `Prints the calls of the audit that the flags ask for, oldest first. With --unknown those of the
+ledger of which it is unknown whether they ran: look before you make them again.`
+
+// auditQuery is what a query asks for.
+type auditQuery struct {
+	principal, client, tool, server, outcome, decision string
+	since, until                                       time.Time
+	asJSON                                             bool
+}
+
+func runAuditQuery(_ context.Context, args []string, std streams) error {
+	f := newFlags("audit query", "audit query [FILE] [flags]", auditQueryAbout, std)
+	q, times := auditQuery{}, [2]string{}
+	config := f.configFlag("query the audit of this `FILE`")
+	f.StringVar(&q.principal, "principal", "", "only calls of this `NAME`")
+	f.StringVar(&q.client, "client", "", "only calls of clients whose name matches this `PATTERN`")
+	f.StringVar(&q.tool, "tool", "", "only calls of tools that match this `PATTERN`")
+	f.StringVar(&q.server, "server", "", "only calls that went to this `SERVER`")
+	f.StringVar(&q.outcome, "outcome", "", "only calls with this `OUTCOME`, such as ok, tool_error or denied")
+	f.StringVar(&q.decision, "decision", "", "only calls about which the policy has decided so: allow or deny")
+	f.StringVar(&times[0], "since", "", "only calls from this `TIME` on: 2026-11-27, 2026-11-27T06:38:40Z, or 24h for the last day")
+	f.StringVar(&times[1], "until", "", "only calls before this `TIME`")
+	unknown := f.Bool("unknown", false, "print the calls of the ledger of which it is unknown whether they ran")
+	f.BoolVar(&q.asJSON, "json", false, "print a line of JSON for each call")
+	if err := f.parseOwn(args); err != nil {
+		return err
+	}
+	var err error
+	for i, t := range []*time.Time{&q.since, &q.until} {
+		if *t, err = parseMoment(times[i], time.Now()); err != nil {
+			return usagef("audit query: %s: %s", []string{"--since", "--until"}[i], err)
+		}
+	}
+	if *unknown {
+		return f.queryLedger(*config, &q, std)
+	}
+	path, err := f.auditFile(*config)
+	if err != nil {
+		return err
+	}
+	return q.audit(path, std)
+}
+
+// parseMoment parses a time, a day, or how long ago it is. "" is the zero time.
+func parseMoment(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if ago, err := time.ParseDuration(text); err == nil {
+		return now.Add(-ago), nil
+	}
+	for _, format := range []string{time.RFC3339, time.DateOnly, "2006-01-02T15:04:05", time.DateTime} {
+		if t, err := time.ParseInLocation(format, text, time.Local); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("%s is no time: expected one such as 2026-11-27T06:38:40Z, a day, or 24h", hint.Quote(text))
+}
+
+// asks reports whether the query asks for a call, as far as an audit and a ledger know it.
+func (q *auditQuery) asks(at time.Time, principal, client, tool, server string) bool {
+	matches := func(pattern, name string) bool {
+		ok, err := bridge.Match(pattern, name)
+		return pattern == "" || ok && err == nil
+	}
+	return !at.Before(q.since) && (q.until.IsZero() || at.Before(q.until)) &&
+		(q.principal == "" || q.principal == principal) && (q.server == "" || q.server == server) &&
+		matches(q.client, client) && matches(q.tool, tool)
+}
+
+// audit prints the calls of an audit.
+func (q *auditQuery) audit(path string, std streams) error {
+	rows := [][]string{{"TIME", "PRINCIPAL", "CLIENT", "SERVER", "OUTCOME", "DECISION", "BY", "TARGET"}}
+	err := audit.Read(path, func(raw []byte, l *audit.Line) {
+		if !q.asks(l.Time, l.Principal, l.Client, l.Target, l.Server) || q.outcome != "" && q.outcome != l.Outcome || q.decision != "" && q.decision != l.Decision {
+			return
+		}
+		if q.asJSON {
+			fmt.Fprintf(std.out, "%s\n", raw)
+			return
+		}
+		decision := strings.TrimSpace(l.Decision + " " + l.Rule)
+		rows = append(rows, []string{
+			l.Time.Local().Format(time.DateTime), cmp.Or(l.Principal, "-"), cmp.Or(l.Client, "-"), cmp.Or(l.Server, "-"),
+			l.Outcome, cmp.Or(decision, "-"), cmp.Or(l.By, "-"), cmp.Or(l.Target, l.Method),
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return q.table(rows, std)
+}
+
+// table prints what was found.
+func (q *auditQuery) table(rows [][]string, std streams) error {
+	switch {
+	case q.asJSON:
+		return nil
+	case len(rows) == 1:
+		output.Item(std.out, "", "no such call")
+		return nil
+	}
+	return output.Table(std.out, output.Width(std.out), rows)
+}
+
+// unknownCall is a call of the ledger as audit query --unknown --json prints it.
+type unknownCall struct {
+	ID        string    `json:"id"`
+	Time      time.Time `json:"time"`
+	Principal string    `json:"principal,omitempty"`
+	Client    string    `json:"client,omitempty"`
+	Server    string    `json:"server,omitempty"`
+	Tool      string    `json:"tool"`
+	Arguments string    `json:"arguments"`
+	Key       string    `json:"key,omitempty"`
+}
+
+// queryLedger prints the calls of the ledger of which it is unknown whether they ran.
+func (f *sourceFlags) queryLedger(config string, q *auditQuery, std streams) error {
+	path := f.Arg(0)
+	if path == "" {
+		cfg, err := f.loadConfig(config)
+		if err != nil {
+			return err
+		}
+		if !cfg.Ledger.Enabled {
+			return usagef(`audit query: %s has no "ledger": name its file`, cfg.Path)
+		}
+		if path, err = ledgerFile(cfg); err != nil {
+			return err
+		}
+	}
+	calls, err := ledger.Read(path)
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"TIME", "PRINCIPAL", "CLIENT", "SERVER", "ARGUMENTS", "TOOL"}}
+	for _, c := range calls {
+		if c.Outcome != ledger.Unknown || !q.asks(c.Begun, c.Principal, c.Client, c.Tool, c.Server) {
+			continue
+		}
+		if q.asJSON {
+			line, _ := json.Marshal(unknownCall{c.ID, c.Begun, c.Principal, c.Client, c.Server, c.Tool, c.Arguments, c.Key}) // cannot fail
+			fmt.Fprintf(std.out, "%s\n", line)
+			continue
+		}
+		rows = append(rows, []string{
+			c.Begun.Local().Format(time.DateTime), cmp.Or(c.Principal, "-"), cmp.Or(c.Client, "-"), cmp.Or(c.Server, "-"), c.Arguments, c.Tool,
+		})
+	}
+	return q.table(rows, std)
+}

@@ -87,6 +87,8 @@ func commands() []command {
 		{"logout", "logout SERVER [--config FILE]", "forget a login", runLogout},
 		{"pins accept", "pins accept SERVER [TOOL] [--config FILE]", "accept what a server defines anew or otherwise", runPinsAccept},
 		{"pins", "pins [SERVER] [--config FILE] [--json]", "show what servers define otherwise than was accepted", runPins},
+		{"audit verify", "audit verify [FILE] [--config FILE]", "check that no line of the audit was changed", runAuditVerify},
+		{"audit query", "audit query [FILE] [--since TIME] [--tool PATTERN] [--unknown] [--json]", "print calls of the audit, or those that may have run", runAuditQuery},
 		{"ps", "ps [--config FILE] [--json]", "list the daemons and serves that run, with their servers", runPs},
 		{"logs", "logs [NAME] [-f] [--config FILE]", "print the log of what runs, or of one server", runLogs},
 		{"restart", "restart NAME [--config FILE]", "restart a server of what runs", runRestart},

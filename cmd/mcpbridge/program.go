@@ -67,7 +67,7 @@ func newProgram(f *sourceFlags, cfg *config.Config, level string, opts stack.Opt
 		opts.Credentials = store
 	}
 	opts.Pins, _ = file.State(pinFolder) // without a home the Stack warns
-	opts.Ledgers, _ = file.State(ledgerFolder)
+	opts.Ledger, _ = ledgerFile(cfg)
 	p.opts = opts
 	var err error
 	if p.Stack, err = stack.New(cfg, opts); err != nil {

@@ -104,6 +104,12 @@ func (f *File) Write(lines []byte) (written bool, err error) {
 	return true, errors.Join(full, f.pass(lines))
 }
 
+// Catch gives Follow the lines that others have written, as Write does.
+func (f *File) Catch() error {
+	_, err := f.ready(0)
+	return err
+}
+
 // Sync waits until the lines are on the disk.
 func (f *File) Sync() error { return f.file.Sync() }
 

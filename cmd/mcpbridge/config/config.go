@@ -53,7 +53,8 @@ type Config struct {
 	Lending        lending
 	Console        console
 	Log            Log
-	Ledger         Ledger
+	Ledger         ledger
+	Audit          audit
 	Daemon         Daemon
 	Warnings       []string // settings that were ignored or adapted, each `file:line: …`, in file order
 
@@ -301,6 +302,7 @@ func (c *Config) keys() keySet {
 		"console":        {take: inside(c.Console.keys)},
 		"log":            {take: inside(c.Log.keys)},
 		"ledger":         {take: into(&c.Ledger, readLedger)},
+		"audit":          {take: into(&c.Audit, readAudit)},
 		"daemon":         {take: inside(c.Daemon.keys)},
 
 		"tools":   {take: into(&c.Tools, readTools)},

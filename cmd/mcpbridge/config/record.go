@@ -1,13 +1,14 @@
 package config
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// Ledger is the book of the calls that may change something. A limit of 0 means the default.
-type Ledger struct {
+// ledger is the book of the calls that may change something. A limit of 0 means the default.
+type ledger struct {
 	Enabled  bool
 	File     string        // absolute; "" means one in the folder of the program's state
 	Sync     bool          // a call waits until its line is on the disk
@@ -17,7 +18,7 @@ type Ledger struct {
 	Result   int           // bytes of a result that are kept for a call with an idempotency key; default 64 KiB
 }
 
-func (l *Ledger) keys() keySet {
+func (l *ledger) keys() keySet {
 	return keySet{
 		"file":     {take: into(&l.File, readPath)},
 		"sync":     {take: into(&l.Sync, readBool)},
@@ -29,7 +30,7 @@ func (l *Ledger) keys() keySet {
 }
 
 // readLedger reads "ledger": true, or an object with settings.
-func readLedger(d *decoder, n node) (l Ledger, ok bool) {
+func readLedger(d *decoder, n node) (l ledger, ok bool) {
 	if l.Enabled, ok = n.boolean(); ok {
 		return l, true
 	}
@@ -40,6 +41,46 @@ func readLedger(d *decoder, n node) (l Ledger, ok bool) {
 	l.Enabled = true
 	d.object(n, l.keys())
 	return l, true
+}
+
+// audit is the file with a line for each call, in a chain of hashes. A limit of 0 means the default.
+type audit struct {
+	File     string // absolute; "" means that there is none
+	MaxBytes int    // of the file, before it becomes an old one; default 16 MiB
+	Files    int    // old files that are kept; default 4
+	Values   bool   // "arguments" is "values": lines have the arguments of calls, and not their names alone
+}
+
+func (a *audit) keys() keySet {
+	return keySet{
+		"file":      {take: into(&a.File, readPath)},
+		"maxBytes":  {take: into(&a.MaxBytes, readSize)},
+		"files":     {take: into(&a.Files, readCount)},
+		"arguments": {take: into(&a.Values, readNamesOrValues)},
+	}
+}
+
+// readAudit reads the settings of an audit, or the path of its file alone.
+func readAudit(d *decoder, n node) (a audit, ok bool) {
+	switch n.value.Kind() {
+	case '"':
+		a.File, ok = readPath(d, n)
+		return a, ok
+	case '{':
+		d.object(n, a.keys())
+		if a.File == "" && !slices.ContainsFunc(membersIn(n), func(m node) bool { return m.name == "file" && !m.null() }) {
+			d.errorf(n, `needs "file" (the path of the file that calls are written to)`)
+		}
+		return a, true
+	}
+	d.expected(n, "the path of a file, or an object with it")
+	return a, false
+}
+
+// readNamesOrValues reads what of the arguments of calls is written down.
+func readNamesOrValues(d *decoder, n node) (bool, bool) {
+	word, ok := oneOf(words("names", "values"))(d, n)
+	return word == "values", ok
 }
 
 // readDays reads a number of days, as in "30d", or a duration.

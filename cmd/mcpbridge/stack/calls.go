@@ -24,6 +24,7 @@ type callRecord struct {
 	mu    sync.Mutex // guards what follows
 	file  *observe.File
 	of    config.CallLog // the settings of file
+	audit auditFile
 	lines *observe.Reader
 	log   *slog.Logger // that lines go to
 }
@@ -39,6 +40,9 @@ func (r *callRecord) configure(cfg *config.Config, log *slog.Logger) error {
 		}
 		r.closeFile()
 		r.file, r.of = file, own
+	}
+	if err := r.audit.configure(&r.stream, cfg, log); err != nil {
+		return fmt.Errorf("%s: audit: %w", cfg.Path, err)
 	}
 	debug := log.Enabled(context.Background(), slog.LevelDebug)
 	if log == r.log && debug == (r.lines != nil) {
@@ -66,6 +70,7 @@ func (r *callRecord) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closeFile()
+	r.audit.close()
 	r.closeLines()
 }
 

@@ -1,24 +1,20 @@
 package stack
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"cmp"
 	"fmt"
-	"path/filepath"
 	"sync"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/ledger"
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 )
 
 // openLedger opens the book of the calls that may change something, if the config has one.
-func (s *Stack) openLedger(folder string) error {
+func (s *Stack) openLedger(path string) error {
 	if !s.cfg.Ledger.Enabled {
 		return nil
 	}
-	path := LedgerFile(folder, s.cfg)
-	if path == "" {
+	if path = cmp.Or(s.cfg.Ledger.File, path); path == "" {
 		return fmt.Errorf(`%s: ledger: there is no folder for it: name a "file"`, s.cfg.Path)
 	}
 	l := s.cfg.Ledger
@@ -38,26 +34,6 @@ func (s *Stack) ledger(source bridge.Source) bridge.Source {
 		return source
 	}
 	return s.book.Wrap(source)
-}
-
-// LedgerFile returns the file of a config's ledger: its own, else one in a folder; "" if there is none.
-func LedgerFile(folder string, cfg *config.Config) string {
-	if cfg.Ledger.File != "" || folder == "" || cfg.Path == "" {
-		return cfg.Ledger.File
-	}
-	sum := sha256.Sum256([]byte(realPath(cfg.Path)))
-	return filepath.Join(folder, hex.EncodeToString(sum[:16])+".jsonl")
-}
-
-// realPath returns the path by which a config is known, however it was named.
-func realPath(config string) string {
-	if real, err := filepath.EvalSymlinks(config); err == nil {
-		config = real
-	}
-	if path, err := filepath.Abs(config); err == nil {
-		config = path
-	}
-	return config
 }
 
 // books are those of the Stacks of a pool: Stacks with the same settings share one.

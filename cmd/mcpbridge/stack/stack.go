@@ -76,7 +76,7 @@ type Options struct {
 
 	Credentials oauth.Store // of logins to servers; nil means that none are used
 	Pins        string      // folder of what servers have defined; "" means that nothing is pinned
-	Ledgers     string      // folder of the ledgers of configs that name no file; "" means none
+	Ledger      string      // file of the ledger of a config that names none; "" means none
 }
 
 const (
@@ -125,7 +125,7 @@ func build(cfg *config.Config, opts Options) (*Stack, error) {
 	if err := s.openNatives(opts.Strict, opts.Credentials); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	if err := s.openLedger(opts.Ledgers); err != nil {
+	if err := s.openLedger(opts.Ledger); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	info, _ := json.Marshal(map[string]string{"name": "mcpbridge", "version": opts.Version}) // cannot fail: strings

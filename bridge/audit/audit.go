@@ -1,0 +1,150 @@
+package audit
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/mcpbridge/mcpbridge/bridge/internal/logfile"
+	"github.com/mcpbridge/mcpbridge/bridge/observe"
+)
+
+// Options are the settings of Open. The zero value of all but Path works.
+type Options struct {
+	Path     string       // its folder is made, for the user alone
+	MaxBytes int          // of the file, before it becomes Path.1; 0 means 16 MiB
+	Files    int          // old ones that are kept, Path.1 being the latest; 0 means 4
+	Values   bool         // lines have the arguments of calls, up to 64 KiB, and not their names alone
+	Hidden   []string     // names of arguments whose values are left out, in any letter case
+	Log      *slog.Logger // gets the first of several errors of writing; nil discards
+}
+
+// A Log is a file to which a line is written for each call.
+type Log struct {
+	opts   Options
+	reader *observe.Reader
+	lock   *flock.Flock
+	file   logfile.File
+	last   last
+	lines  []byte
+	faulty bool // the last attempt to write has failed
+	ended  chan struct{}
+	closed sync.Once
+}
+
+// last is the line at the end of the chain.
+type last struct {
+	Count int64  `json:"count"` // of lines, since the first of all files
+	Hash  string `json:"hash"`
+}
+
+// Open writes a line for each call of a stream from now on, until Close. While it cannot, the calls that end
+// wait, once there are some thousands of them.
+func Open(s *observe.Stream, opts Options) (*Log, error) {
+	l := &Log{
+		opts:  opts,
+		file:  logfile.File{Path: opts.Path, Most: int64(cmp.Or(opts.MaxBytes, 16<<20)), Keep: cmp.Or(opts.Files, 4)},
+		ended: make(chan struct{}),
+	}
+	l.opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
+	l.file.Resolve()
+	l.file.Follow = l.last.follow
+	if err := l.file.Open(); err != nil {
+		return nil, err
+	}
+	if l.last.Count == 0 {
+		l.last, _, _ = readHead(l.file.Path) // the lines were removed, and it goes on
+	}
+	l.lock = flock.New(l.file.Path+".lock", flock.SetPermissions(0o600))
+	l.reader = s.Read(observe.Reading{Arguments: true, All: true}, l.write)
+	return l, nil
+}
+
+// Close writes the calls that have ended so far, for up to 5 s.
+func (l *Log) Close() {
+	l.closed.Do(func() { close(l.ended) })
+	l.reader.Close()
+	l.file.Close()
+}
+
+// pause is the time between two attempts to write.
+const pause = time.Second
+
+// write writes lines for calls, however long it takes.
+func (l *Log) write(calls []observe.Call) {
+	for {
+		err := l.tryWrite(calls)
+		if err != nil && !l.faulty {
+			l.opts.Log.Error("the audit cannot be written, and calls will wait for it: it is tried again every second", "file", l.file.Path, "error", err)
+		}
+		if err == nil && l.faulty {
+			l.opts.Log.Info("the audit is written again", "file", l.file.Path)
+		}
+		if l.faulty = err != nil; !l.faulty {
+			return
+		}
+		select {
+		case <-time.After(pause):
+		case <-l.ended:
+			if err = l.tryWrite(calls); err != nil {
+				l.opts.Log.Error("calls are missing in the audit", "file", l.file.Path, "calls", len(calls), "error", err)
+			}
+			return
+		}
+	}
+}
+
+func (l *Log) tryWrite(calls []observe.Call) error {
+	if err := l.lock.Lock(); err != nil {
+		return err
+	}
+	defer l.lock.Unlock() //nolint:errcheck // ends with the process at the latest
+	if err := l.file.Catch(); err != nil {
+		return err
+	}
+	next := l.last
+	l.lines = l.lines[:0]
+	for i := range calls {
+		from := len(l.lines)
+		l.lines = l.appendLine(l.lines, &calls[i], next)
+		next.end(l.lines[from : len(l.lines)-1])
+		next.Count++
+	}
+	if written, err := l.file.Write(l.lines); !written {
+		return err
+	}
+	l.last = next
+	return l.keepHead()
+}
+
+// keepHead writes down where the chain ends.
+func (l *Log) keepHead() error {
+	text, _ := json.Marshal(l.last) // cannot fail
+	name := l.file.Path + headSuffix
+	if err := os.WriteFile(name+".new", append(text, '\n'), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(name+".new", name)
+}
+
+// headSuffix ends the name of the file that says where the chain ends.
+const headSuffix = ".head"
+
+// readHead reads where the chain of a file ends; ok is false if that was never written.
+func readHead(path string) (at last, ok bool, err error) {
+	text, err := os.ReadFile(path + headSuffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return last{}, false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &at)
+	}
+	return at, err == nil, err
+}

@@ -1,0 +1,78 @@
+package audit
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/internal/logfile"
+)
+
+// A Line is a call in the audit.
+type Line struct {
+	N         int64
+	Time      time.Time
+	Principal string
+	Profile   string
+	Client    string
+	Version   string
+	Model     string
+	Method    string
+	Target    string
+	Server    string
+	MS        float64
+	In, Out   int
+	Outcome   string
+	Reason    string
+	Decision  string
+	Rule      string
+	By        string
+}
+
+// Read gives each line of a file and of its old files to a function, oldest first, as it is and as what it
+// says, until the next one is read. Lines that a crash has torn are left out. No file is an error.
+func Read(path string, each func(raw []byte, l *Line)) error {
+	return readFiles(path, func(_ string, _ int, line []byte) {
+		var l Line
+		if json.Unmarshal(line, &l) == nil && l.N > 0 {
+			each(line, &l)
+		}
+	})
+}
+
+// readFiles gives each line to a function, with its file and its number in that.
+func readFiles(path string, each func(file string, n int, line []byte)) error {
+	files, f := []string{path}, logfile.File{Path: path}
+	for n := 1; ; n++ {
+		if _, err := os.Stat(f.Old(n)); err != nil {
+			break
+		}
+		files = append(files, f.Old(n))
+	}
+	found := false
+	for i := len(files) - 1; i >= 0; i-- {
+		file, err := os.Open(files[i])
+		if err != nil {
+			if i == 0 && found && os.IsNotExist(err) {
+				break // it was moved, and nothing has come after that
+			}
+			return err
+		}
+		n := 0
+		err = logfile.Lines(file, func(line []byte) {
+			n++
+			each(files[i], n, line)
+		})
+		file.Close()
+		if err != nil {
+			return fmt.Errorf("%s: %w", files[i], err)
+		}
+		found = true
+	}
+	if !found {
+		return &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package stack
+
+import (
+	"log/slog"
+	"maps"
+	"slices"
+
+	"github.com/mcpbridge/mcpbridge/bridge/audit"
+	"github.com/mcpbridge/mcpbridge/bridge/observe"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+)
+
+// auditFile is the audit of a pool's Stacks, as the config of the latest one says.
+type auditFile struct {
+	log *audit.Log // nil without one
+	of  audit.Options
+}
+
+// configure opens the audit of a config, in place of another one. After an error it is the one that it was.
+func (a *auditFile) configure(stream *observe.Stream, cfg *config.Config, log *slog.Logger) error {
+	own := audit.Options{
+		Path: cfg.Audit.File, MaxBytes: cfg.Audit.MaxBytes, Files: cfg.Audit.Files, Values: cfg.Audit.Values,
+		Hidden: slices.Sorted(maps.Keys(cfg.Context)),
+	}
+	if a.is(&own) {
+		return nil
+	}
+	if own.Path == "" {
+		a.close()
+		return nil
+	}
+	opts := own
+	opts.Log = log
+	next, err := audit.Open(stream, opts)
+	if err != nil {
+		return err
+	}
+	a.close()
+	a.log, a.of = next, own
+	return nil
+}
+
+// is reports whether the audit has settings.
+func (a *auditFile) is(own *audit.Options) bool {
+	return own.Path == a.of.Path && own.MaxBytes == a.of.MaxBytes && own.Files == a.of.Files && own.Values == a.of.Values &&
+		(own.Path == "" || slices.Equal(own.Hidden, a.of.Hidden))
+}
+
+// close writes the calls that have ended.
+func (a *auditFile) close() {
+	if a.log != nil {
+		a.log.Close()
+		a.log, a.of = nil, audit.Options{}
+	}
+}
