@@ -77,16 +77,16 @@ var attempts = map[string]attempt{
 	},
 	"write to /dev/shm":             func(h *hostile) error { return writeAndRemove("/dev/shm/mcpbridge-hostile") },
 	"write to /tmp":                 func(h *hostile) error { return writeAndRemove("/tmp/mcpbridge-hostile") },
-	"open a device":                 func(h *hostile) error { return openFor("/dev/kmsg", os.O_RDONLY) },
+	"open a device!":                func(h *hostile) error { return openFor("/dev/kmsg", os.O_RDONLY) },
 	"open the terminal!":            func(h *hostile) error { return openFor("/dev/tty", os.O_RDWR) },
 	"use inherited files":           func(h *hostile) error { return inherited() },
 	"read the parent's environment": func(h *hostile) error { return read(proc(h.parent, "environ")) },
-	"read the parent's memory":      func(h *hostile) error { return openFor(proc(h.parent, "mem"), os.O_RDONLY) },
+	"read the parent's memory!":     func(h *hostile) error { return openFor(proc(h.parent, "mem"), os.O_RDONLY) },
 	"read the parent's arguments":   func(h *hostile) error { return read(proc(h.parent, "cmdline")) },
 	"read the parent's files":       func(h *hostile) error { _, err := os.ReadDir(proc(h.parent, "fd")); return err },
 	"ptrace the parent!":            func(h *hostile) error { return raw(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(h.parent)) },
-	"process_vm_readv":              func(h *hostile) error { return readMemory(h.parent) },
-	"pidfd_getfd":                   func(h *hostile) error { return takeFile(h.parent) },
+	"process_vm_readv!":             func(h *hostile) error { return readMemory(h.parent) },
+	"pidfd_getfd!":                  func(h *hostile) error { return takeFile(h.parent) },
 	"signal the parent":             func(h *hostile) error { return syscall.Kill(h.parent, syscall.SIGURG) },
 	"signal the parent by pidfd":    func(h *hostile) error { return signalByFile(h.parent) },
 	"TCP":                           func(h *hostile) error { return dial("tcp", h.tcp) },
@@ -102,15 +102,15 @@ var attempts = map[string]attempt{
 	"leave the group":               func(h *hostile) error { return leave(&syscall.SysProcAttr{Setpgid: true}) },
 	"user namespace!":               func(h *hostile) error { return leave(&syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER}) },
 	"unshare!":                      func(h *hostile) error { return raw(unix.SYS_UNSHARE, unix.CLONE_NEWNS) },
-	"clone3":                        func(h *hostile) error { return not(unix.EINVAL, raw(unix.SYS_CLONE3, 0, 0)) },
+	"clone3!":                       func(h *hostile) error { return not(unix.EINVAL, raw(unix.SYS_CLONE3, 0, 0)) },
 	"io_uring!":                     func(h *hostile) error { return ring() },
 	"memfd":                         func(h *hostile) error { _, err := unix.MemfdCreate("x", 0); return err },
-	"bpf":                           func(h *hostile) error { return not(unix.EINVAL, raw(unix.SYS_BPF, 999, 0, 0)) },
-	"keyring": func(h *hostile) error {
+	"bpf!":                          func(h *hostile) error { return not(unix.EINVAL, raw(unix.SYS_BPF, 999, 0, 0)) },
+	"keyring!": func(h *hostile) error {
 		_, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_USER_KEYRING, true)
 		return err
 	},
-	"System V memory": func(h *hostile) error { return raw(unix.SYS_SHMGET, 0, 4096, 0o600|unix.IPC_CREAT) },
+	"System V memory!": func(h *hostile) error { return raw(unix.SYS_SHMGET, 0, 4096, 0o600|unix.IPC_CREAT) },
 	"TIOCSTI": func(h *hostile) error {
 		return not(unix.ENOTTY, raw(unix.SYS_IOCTL, 0, unix.TIOCSTI, uintptr(unsafe.Pointer(new(byte)))))
 	},
