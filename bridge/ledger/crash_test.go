@@ -1,0 +1,168 @@
+package ledger_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/ledger"
+)
+
+// A crash after any byte that was written: a call whose line is there is not made again with its key, one whose
+// line is not there had not left, and what is unknown is refused once without a key.
+func TestCrash(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.jsonl")
+	const keyed, plain = 4, 3
+	arguments := func(i int) string {
+		if i < keyed {
+			return fmt.Sprintf(`,"idempotencyKey":"k%d","arguments":{"n":%d}`, i, i)
+		}
+		return fmt.Sprintf(`,"arguments":{"n":%d}`, i)
+	}
+	size := func() int {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return int(info.Size())
+	}
+	var left, ended [keyed + plain]int // bytes of the file when a call left, and when it had ended
+	bank := &tools{}
+	c := dial(t, open(t, ledger.Options{Path: path}), bank)
+	for i := range keyed + plain {
+		bank.do = func(ctx context.Context, req *bridge.Request) bridge.Reply {
+			left[i] = size()
+			if i%3 == 1 {
+				return lost(ctx, req)
+			}
+			return bridge.Result([]byte(`{"n":1}`), nil)
+		}
+		c.call("pay", arguments(i))
+		ended[i] = size()
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cut := range len(whole) + 1 {
+		if err := os.WriteFile(path, whole[:cut], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		b, err := ledger.Open(ledger.Options{Path: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		after := &tools{}
+		c := dial(t, b, after)
+		for i := range keyed + plain {
+			written, known := cut >= left[i]-1, cut >= ended[i]-1 && i%3 != 1
+			refused := written && (i < keyed || !known)
+			for again := range 2 {
+				paid := after.paid
+				c.call("pay", arguments(i))
+				want := !refused && (again == 0 || i >= keyed) || again == 1 && i >= keyed
+				if got := after.paid > paid; got != want {
+					t.Fatalf("cut at %d of %d, call %d (left at %d, ended at %d), attempt %d: made: %t", cut, len(whole), i, left[i], ended[i], again, got)
+				}
+			}
+		}
+		b.Close()
+	}
+}
+
+// How a call has ended cannot be written: the client gets its result, and after a restart it is unknown.
+func TestOutcomeUnwritable(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "d")
+	path := filepath.Join(dir, "ledger.jsonl")
+	bank := &tools{}
+	bank.do = func(context.Context, *bridge.Request) bridge.Reply {
+		if err := os.Rename(dir, dir+".away"); err != nil {
+			t.Skip("the system does not move an open file")
+		}
+		if err := os.WriteFile(dir, nil, 0o600); err != nil { // no folder can be made here
+			t.Fatal(err)
+		}
+		bank.paid++
+		return bridge.Result([]byte(`{"n":1}`), nil)
+	}
+	c := dial(t, open(t, ledger.Options{Path: path}), bank)
+	c.expect(c.call("pay", key), `"n":1`)
+	c.expect(c.call("pay", key), `"n":1`)
+	os.Remove(dir)
+	if err := os.Rename(dir+".away", dir); err != nil {
+		t.Fatal(err)
+	}
+	c = dial(t, open(t, ledger.Options{Path: path}), bank)
+	c.expect(c.call("pay", key), "whether it ran is not known")
+	if bank.paid != 1 {
+		t.Errorf("paid %d times", bank.paid)
+	}
+}
+
+// The file is bounded, and what it no longer has is forgotten.
+func TestRotation(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.jsonl")
+	bank := &tools{}
+	b := open(t, ledger.Options{Path: path, MaxBytes: 2000, Files: 2})
+	c := dial(t, b, bank)
+	for i := range 200 {
+		c.call("pay", fmt.Sprintf(`,"idempotencyKey":"k%d"`, i))
+		c.call("pay", fmt.Sprintf(`,"idempotencyKey":"k%d"`, i))
+	}
+	if bank.paid != 200 {
+		t.Errorf("paid %d times", bank.paid)
+	}
+	for _, b := range []*ledger.Book{b, open(t, ledger.Options{Path: path, MaxBytes: 2000, Files: 2})} {
+		if n := b.Known(); n < 5 || n > 40 {
+			t.Errorf("%d keys are known", n)
+		}
+	}
+	files, _ := filepath.Glob(path + "*")
+	if len(files) != 3 {
+		t.Errorf("the files are %q", files)
+	}
+}
+
+// Whatever a file has, it is read, and a key whose line is whole counts.
+func FuzzOpen(f *testing.F) {
+	f.Add([]byte(`{"id":"A-1","time":"2126-11-27T06:38:40.123Z","tool":"pay","arguments":"x","key":"y"}` + "\n" + `{"id":"A-1","time":"2126-11-27T06:38:41.000Z","outcome":"ran","result":{}}`))
+	f.Add([]byte(`{"id":"A-1","time":"2126-11-27T06:38:40.123Z","told":true}` + "\n\n{\"id\":5,\"tool\":[]}\n\x00"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		path := filepath.Join(t.TempDir(), "l")
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		bank := &tools{}
+		c := dial(t, open(t, ledger.Options{Path: path}), bank)
+		c.call("pay", key)
+		c.expect(c.call("pay", key), `"n":1`)
+		c = dial(t, open(t, ledger.Options{Path: path}), bank)
+		c.expect(c.call("pay", key), `"n":1`)
+		if bank.paid != 1 {
+			t.Errorf("paid %d times", bank.paid)
+		}
+		if _, err := ledger.Read(path); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func BenchmarkCall(b *testing.B) {
+	for _, with := range []bool{false, true} {
+		b.Run(fmt.Sprintf("ledger=%t", with), func(b *testing.B) {
+			c := client{TB: b}
+			if with {
+				c = dial(b, open(b, ledger.Options{Path: filepath.Join(b.TempDir(), "l")}), &tools{})
+			} else {
+				c.session, _ = (&tools{}).Open(b.Context(), nil)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				c.call("pay", plain)
+			}
+		})
+	}
+}
