@@ -1,13 +1,17 @@
 package bridge_test
 
 import (
+	"context"
+	"crypto/rand"
 	"errors"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/apps"
+	"github.com/mcpbridge/mcpbridge/bridge/ledger"
 	"github.com/mcpbridge/mcpbridge/bridge/observe"
 	"github.com/mcpbridge/mcpbridge/bridge/pins"
 	"github.com/mcpbridge/mcpbridge/bridge/profile"
@@ -30,11 +34,19 @@ func TestWrappers(t *testing.T) {
 	limited := func(source bridge.Source) bridge.Source {
 		return new(rates.Buckets).Wrap(source, rates.Rates{Common: []rates.Rate{{Match: "*", Calls: 1e6, Per: time.Second}}})
 	}
+	book, err := ledger.Open(ledger.Options{Path: filepath.Join(t.TempDir(), "ledger.jsonl")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer book.Close()
+	booked := func(s bridge.Source) bridge.Source { return withKeys{book.Wrap(s)} }
 	var stream observe.Stream
 	defer stream.Read(observe.Reading{}, func([]observe.Call) {}).Close()
 	none := func(source bridge.Source) bridge.Source { return source }
 	observed := func(s bridge.Source) bridge.Source { return stream.Wrap(s, nil) }
-	whole := func(s bridge.Source) bridge.Source { return observed(apps.Wrap(profiles(limited(guard(overlay(s)))))) }
+	whole := func(s bridge.Source) bridge.Source {
+		return observed(apps.Wrap(profiles(limited(booked(guard(overlay(s)))))))
+	}
 	for _, c := range []struct {
 		name         string
 		member, wrap func(bridge.Source) bridge.Source
@@ -46,6 +58,7 @@ func TestWrappers(t *testing.T) {
 		{"profiles", none, profiles},
 		{"apps", none, apps.Wrap},
 		{"pins", pinning(t), none},
+		{"ledger", none, booked},
 		{"all", func(s bridge.Source) bridge.Source { return guard(pinning(t)(s)) }, whole},
 		{"all twice", none, func(s bridge.Source) bridge.Source {
 			return whole(bridge.New(bridge.Options{}, bridge.Member{Name: "inner", Source: whole(s)}))
@@ -59,6 +72,22 @@ func TestWrappers(t *testing.T) {
 			})
 		})
 	}
+}
+
+// withKeys gives each call an idempotency key of its own: the ledger refuses once what was canceled before.
+type withKeys struct{ bridge.Source }
+
+func (w withKeys) Open(ctx context.Context, caller *bridge.Caller) (bridge.Session, error) {
+	below, err := w.Source.Open(ctx, caller)
+	return keySession{below}, err
+}
+
+type keySession struct{ bridge.Session }
+
+func (s keySession) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
+	own := *req
+	own.Key = rand.Text()
+	return s.Session.Do(ctx, &own)
 }
 
 // pinning returns what pins a member, for which all tools of the contract have been accepted.
