@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/logfile"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -77,12 +78,12 @@ func (b *Book) enter(c *Call) (own, busy *entry, reply bridge.Reply) {
 	}
 	b.number++
 	c.ID, c.Begun, c.Outcome = id(b.instance, b.number), time.Now(), Unknown
-	if err := b.write(c.appendBegun(b.line[:0])); err != nil {
+	if err := b.write(c.appendBegun(b.line[:0]), (*logfile.File).Write); err != nil {
 		return nil, nil, bridge.Failed(b.unwritten(c, err))
 	}
 	if prior := b.prior(c); prior != nil { // written by another process meanwhile
 		c.Outcome, c.Ended = NotRun, c.Begun
-		_ = b.write(c.appendEnded(b.line[:0], &answer{})) // else it is unknown
+		_ = b.write(c.appendEnded(b.line[:0], &answer{}), (*logfile.File).Append) // else it is unknown
 		return b.refuse(c, prior)
 	}
 	e := &entry{Call: *c, own: true, moves: b.file.Moves()}
@@ -116,7 +117,7 @@ func (e *entry) underWay() bool { return e.own && e.Ended.IsZero() }
 func (b *Book) refuse(c *Call, prior *entry) (own, busy *entry, reply bridge.Reply) {
 	switch {
 	case c.Key == "":
-		if b.write(prior.appendTold(b.line[:0], time.Now())) == nil {
+		if b.write(prior.appendTold(b.line[:0], time.Now()), (*logfile.File).Write) == nil {
 			b.forget(prior)
 		}
 		return nil, nil, bridge.Failed(unknown(&prior.Call))
@@ -148,7 +149,7 @@ func (b *Book) end(e *entry, reply *bridge.Reply) {
 	if e.Outcome == Unknown {
 		b.doubts[e.same()] = e
 	}
-	err := b.write(e.appendEnded(b.line[:0], &e.answer))
+	err := b.write(e.appendEnded(b.line[:0], &e.answer), (*logfile.File).Append)
 	if err != nil && !b.faulty {
 		b.opts.Log.Error("how calls have ended cannot be written to the ledger: after a restart it is unknown whether they ran", "file", b.file.Path, "error", err)
 	}
@@ -186,12 +187,12 @@ func (b *Book) forget(e *entry) {
 }
 
 // write appends a line, whose memory becomes that of the next one. b.mu is held.
-func (b *Book) write(line []byte) error {
+func (b *Book) write(line []byte, put func(*logfile.File, []byte) (bool, error)) error {
 	if b.line = line; cap(line) > maxLine {
 		b.line = nil
 	}
 	moves := b.file.Moves()
-	written, err := b.file.Write(line)
+	written, err := put(&b.file, line)
 	if b.file.Moves() != moves {
 		b.clear()
 	}

@@ -88,14 +88,15 @@ func TestOutcomeUnwritable(t *testing.T) {
 		bank.paid++
 		return bridge.Result([]byte(`{"n":1}`), nil)
 	}
-	c := dial(t, open(t, ledger.Options{Path: path}), bank)
+	opts := ledger.Options{Path: path, MaxBytes: 10} // the second line needs another file
+	c := dial(t, open(t, opts), bank)
 	c.expect(c.call("pay", key), `"n":1`)
 	c.expect(c.call("pay", key), `"n":1`)
 	os.Remove(dir)
 	if err := os.Rename(dir+".away", dir); err != nil {
 		t.Fatal(err)
 	}
-	c = dial(t, open(t, ledger.Options{Path: path}), bank)
+	c = dial(t, open(t, opts), bank)
 	c.expect(c.call("pay", key), "whether it ran is not known")
 	if bank.paid != 1 {
 		t.Errorf("paid %d times", bank.paid)

@@ -34,9 +34,13 @@ func (f *File) follow(to int64) error {
 	if f.Follow == nil || f.read >= to {
 		return nil
 	}
+	if to == f.read+f.own { // nobody else has written
+		f.read, f.own = to, 0
+		return nil
+	}
 	err := Lines(io.NewSectionReader(f.file, f.read, to-f.read), f.Follow)
 	if err == nil {
-		f.read = to
+		f.read, f.own = to, 0
 	}
 	return err
 }

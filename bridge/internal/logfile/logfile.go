@@ -26,6 +26,7 @@ type File struct {
 	info  fs.FileInfo
 	size  int64
 	read  int64 // up to which Follow has had the file
+	own   int64 // bytes that Append has written since then
 	moves int
 	torn  bool // the last line has no end
 }
@@ -65,7 +66,7 @@ func (f *File) open() error {
 		file.Close()
 		return err
 	}
-	f.file, f.size, f.read, f.torn = file, f.info.Size(), 0, false
+	f.file, f.size, f.read, f.own, f.torn = file, f.info.Size(), 0, 0, false
 	if f.size > 0 {
 		var last [1]byte
 		_, err := file.ReadAt(last[:], f.size-1)
@@ -91,6 +92,27 @@ func (f *File) Write(lines []byte) (written bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if lines, err = f.put(lines); err != nil {
+		return false, err
+	}
+	return true, errors.Join(full, f.pass(lines))
+}
+
+// Append is Write that does not look at what others do, for lines that depend on nothing that others write.
+func (f *File) Append(lines []byte) (written bool, err error) {
+	if f.file == nil || f.torn || f.size+int64(len(lines)) > f.Most {
+		return f.Write(lines)
+	}
+	if _, err = f.put(lines); err != nil {
+		return false, err
+	}
+	f.size += int64(len(lines))
+	f.own += int64(len(lines))
+	return true, nil
+}
+
+// put writes lines, after the end of one that is torn, and returns them as they were written.
+func (f *File) put(lines []byte) ([]byte, error) {
 	if f.torn {
 		lines = append([]byte("\n"), lines...)
 	}
@@ -98,10 +120,7 @@ func (f *File) Write(lines []byte) (written bool, err error) {
 	if n > 0 {
 		f.torn = lines[n-1] != '\n'
 	}
-	if err != nil {
-		return false, err
-	}
-	return true, errors.Join(full, f.pass(lines))
+	return lines, err
 }
 
 // Catch gives Follow the lines that others have written, as Write does.
