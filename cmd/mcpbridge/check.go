@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/process"
+	"github.com/mcpbridge/mcpbridge/bridge/process/sandbox"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/diagnosis"
@@ -101,6 +105,7 @@ type checkedServer struct {
 	Tokens       *price   `json:"tokens,omitempty"`
 	Node         string   `json:"node,omitempty"`    // version of the Node.js that it runs on
 	Sandbox      string   `json:"sandbox,omitempty"` // what is enforced
+	Reads        []string `json:"reads,omitempty"`   // what its program is made of, which its sandbox lets it read
 	Reason       string   `json:"reason,omitempty"`
 	Output       string   `json:"output,omitempty"` // what its process printed last
 	Next         string   `json:"next,omitempty"`   // what to do
@@ -166,6 +171,9 @@ func (c *checker) server(ctx context.Context, st *stack.ServerState, took time.D
 		Tools: st.Items[bridge.Tools], Prompts: st.Items[bridge.Prompts], Resources: st.Items[bridge.Resources],
 		Reason: st.Reason, Output: st.Output, Sandbox: st.Sandbox,
 	}
+	if server.Sandbox != nil {
+		s.Reads = readsOf(server)
+	}
 	if s.Accounts = accountsAt(c.Stack, st.Name); s.Accounts != nil {
 		s.Notes = append(s.Notes, accountsLine(s.Accounts))
 		own, _ := c.Login(st.Name).Status()
@@ -211,6 +219,23 @@ func (c *checker) server(ctx context.Context, st *stack.ServerState, took time.D
 func (c *checker) config(name string) *config.Server {
 	i := slices.IndexFunc(c.cfg.Servers, func(s config.Server) bool { return s.Name == name })
 	return &c.cfg.Servers[i]
+}
+
+// readsOf returns what the program of a server is made of and is not in a folder that is listed, too.
+func readsOf(s *config.Server) (files []string) {
+	command := process.Command{Path: s.Command, Args: s.Args, Env: process.Environ(s.Env), Dir: s.Dir}
+	path, err := command.Lookup()
+	if err != nil {
+		return nil
+	}
+	for _, file := range sandbox.Needs(&exec.Cmd{Path: path, Args: append([]string{s.Command}, s.Args...), Env: command.Env, Dir: s.Dir}) {
+		_, err := os.Stat(file)
+		covered := slices.ContainsFunc(append(files, "/usr", "/bin"), func(folder string) bool { return strings.HasPrefix(file, folder+"/") })
+		if err == nil && !covered && file != "/usr" { // they are sorted
+			files = append(files, file)
+		}
+	}
+	return files
 }
 
 func commandOf(s *config.Server) diagnosis.Command {
@@ -267,6 +292,9 @@ func (s *checkedServer) print(w io.Writer, state string) {
 	output.Item(w, "     ", terminal.Inline(strings.Join(facts, "; ")))
 	if s.Sandbox != "" {
 		output.Item(w, "     ", "sandbox: "+terminal.Inline(s.Sandbox))
+	}
+	if len(s.Reads) > 0 {
+		output.Item(w, "     ", "its program reads "+terminal.Inline(strings.Join(s.Reads, " "))+", and files of the system")
 	}
 	s.printNotes(w)
 }

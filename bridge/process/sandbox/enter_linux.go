@@ -58,7 +58,7 @@ func (p *Policy) Enter(cmd *exec.Cmd) (leave func(), err error) {
 	}
 	order := launcher.Order{
 		Path: cmd.Path, Args: cmd.Args,
-		Read:    slices.Concat(p.system(), needs(cmd), p.Read),
+		Read:    slices.Concat(p.system(), Needs(cmd), p.Read),
 		Write:   append([]string{temp}, p.Write...),
 		Device:  []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"},
 		Network: p.Network, Metadata: len(p.Write) > 0,

@@ -13,5 +13,8 @@ func Supported() error { return errors.New(`only Linux can do this: remove "sand
 // Enter fails: only Linux can do this.
 func (p *Policy) Enter(*exec.Cmd) (leave func(), err error) { return nil, Supported() }
 
+// Needs returns nothing.
+func Needs(*exec.Cmd) []string { return nil }
+
 // String says nothing.
 func (p *Policy) String() string { return "" }

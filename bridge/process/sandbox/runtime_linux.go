@@ -42,9 +42,10 @@ func links(files []string) (all []string) {
 	return all
 }
 
-// needs returns the files that the program of a command is made of: its own, with those of its
-// interpreter, the installation that it is a part of, and its packages.
-func needs(cmd *exec.Cmd) []string {
+// Needs returns the files that the program of a command is made of, and which every Policy lets it read:
+// its own, with those of its interpreter, the installation that it is a part of, and its packages.
+// cmd.Path is absolute. Those that do not exist have no effect.
+func Needs(cmd *exec.Cmd) []string {
 	n := needed{path: variable(cmd.Env, "PATH")}
 	own, _ := os.UserHomeDir()
 	for _, home := range []string{own, variable(cmd.Env, "HOME")} {

@@ -59,7 +59,7 @@ func TestNeeds(t *testing.T) {
 			Env: []string{"HOME=" + home, "PATH=" + filepath.Join(home, ".nvm/v20/bin")},
 		}
 		var got []string
-		for _, path := range needs(cmd) {
+		for _, path := range Needs(cmd) {
 			rel, err := filepath.Rel(home, path)
 			switch {
 			case err != nil || path == home:
