@@ -228,3 +228,23 @@ func TestUnwritable(t *testing.T) {
 		}
 	})
 }
+
+func BenchmarkCall(b *testing.B) {
+	for _, with := range []bool{false, true} {
+		b.Run(fmt.Sprintf("audit=%t", with), func(b *testing.B) {
+			var stream observe.Stream
+			if with {
+				l, err := audit.Open(&stream, audit.Options{Path: filepath.Join(b.TempDir(), "audit.jsonl")})
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer l.Close()
+			}
+			session, _ := stream.Wrap(source{}, nil).Open(b.Context(), &bridge.Caller{})
+			b.ReportAllocs()
+			for b.Loop() {
+				call(b, session, "pay")
+			}
+		})
+	}
+}

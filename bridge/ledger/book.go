@@ -250,7 +250,7 @@ func (b *Book) follow(line []byte) {
 // followBegun takes a call of another process into the book. Until it has an outcome it is unknown whether it
 // ran.
 func (b *Book) followBegun(r *record) {
-	if time.Since(r.Begun) > b.opts.Keep {
+	if b.known[r.ID] != nil || time.Since(r.Begun) > b.opts.Keep { // an old file may have it, too
 		return
 	}
 	e := &entry{Call: r.Call, moves: b.file.Moves()}

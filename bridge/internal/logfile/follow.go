@@ -45,19 +45,14 @@ func (f *File) follow(to int64) error {
 	return err
 }
 
-// pass notes that own lines have been written. Others may have written since the file was looked at: what
+// pass notes that own lines have been written, and where the file ends now. Others may have written since the file was looked at: what
 // stands before the own lines is followed, what comes after them later.
-func (f *File) pass(own []byte) error {
+func (f *File) pass(own []byte, end int64) error {
 	if f.Follow == nil {
 		return nil
 	}
-	info, err := f.file.Stat()
-	if err != nil {
-		return err
-	}
-	end := info.Size()
-	if end == f.read+int64(len(own)) {
-		f.read = end
+	if end == f.read+f.own+int64(len(own)) {
+		f.read, f.own = end, 0
 		return nil
 	}
 	added := make([]byte, max(end-f.read, 0))

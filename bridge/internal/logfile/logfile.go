@@ -88,6 +88,11 @@ func (f *File) Moves() int { return f.moves }
 
 // Write appends lines. An error beside lines that were written is that the file could not be rotated.
 func (f *File) Write(lines []byte) (written bool, err error) {
+	if f.Follow != nil && f.hasRoom(lines) {
+		if written, err = f.writeFirst(lines); written || err != nil {
+			return written, err
+		}
+	}
 	full, err := f.ready(int64(len(lines)))
 	if err != nil {
 		return false, err
@@ -95,12 +100,35 @@ func (f *File) Write(lines []byte) (written bool, err error) {
 	if lines, err = f.put(lines); err != nil {
 		return false, err
 	}
-	return true, errors.Join(full, f.pass(lines))
+	info, err := f.file.Stat()
+	if err == nil {
+		err = f.pass(lines, info.Size())
+	}
+	return true, errors.Join(full, err)
+}
+
+// writeFirst writes lines where the file seems to be, and then looks whether it is there. Else the lines are
+// not written, though an old file has them.
+func (f *File) writeFirst(lines []byte) (written bool, err error) {
+	if _, err := f.put(lines); err != nil {
+		return false, err
+	}
+	info, err := os.Stat(f.Path)
+	if err != nil || !os.SameFile(info, f.info) {
+		return false, nil
+	}
+	f.size = info.Size()
+	return true, f.pass(lines, f.size)
+}
+
+// hasRoom reports whether lines can be written to the file as it was when it was looked at last.
+func (f *File) hasRoom(lines []byte) bool {
+	return f.file != nil && !f.torn && f.size+int64(len(lines)) <= f.Most
 }
 
 // Append is Write that does not look at what others do, for lines that depend on nothing that others write.
 func (f *File) Append(lines []byte) (written bool, err error) {
-	if f.file == nil || f.torn || f.size+int64(len(lines)) > f.Most {
+	if !f.hasRoom(lines) {
 		return f.Write(lines)
 	}
 	if _, err = f.put(lines); err != nil {
