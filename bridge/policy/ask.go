@@ -83,7 +83,7 @@ func noted(result []byte, answer Answer) []byte {
 // undecided is the reply to a call that has waited for too long. A model reads it.
 func (s *session) undecided(r *request) bridge.Reply {
 	e := toolformat.Errorf(toolformat.Denied, "%s has not run: a person has to approve it, who has not decided yet (approval %s, %s). Ask the user to decide (%s), and then make exactly the same call again, within %s",
-		r.Target, r.ID, r.Rule, s.opts.Where(r.ID), max(time.Until(r.Expires), 0).Round(time.Minute))
+		r.Target, r.ID, r.Rule, s.opts.Where(r.ID), max(time.Until(r.until), 0).Round(time.Minute))
 	reply := bridge.Failed(e)
 	reply.Decision = &bridge.Decision{Verdict: string(Ask), Rule: r.Rule}
 	return reply
@@ -105,7 +105,7 @@ func (s *session) wait(ctx context.Context, req *bridge.Request, r *request) {
 		cancel()
 		<-asked
 	}()
-	expired := time.NewTimer(time.Until(r.Asked.Add(s.opts.Desk.opts.Expiry)))
+	expired := time.NewTimer(time.Until(r.until))
 	defer expired.Stop()
 	tick := time.NewTicker(progressTime)
 	defer tick.Stop()

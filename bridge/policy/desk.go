@@ -28,10 +28,10 @@ type DeskOptions struct {
 
 // A Desk has the Approvals of all callers. It may be used from many goroutines.
 type Desk struct {
-	opts    DeskOptions
 	stopped atomic.Pointer[string]
 
 	mu   sync.Mutex // guards what follows
+	opts DeskOptions
 	all  []*request // the oldest first
 	open map[key]*request
 }
@@ -40,15 +40,25 @@ type Desk struct {
 type request struct {
 	Approval // its State, Expires, By and Note, and answer below, are guarded by Desk.mu
 	key      key
+	until    time.Time // when it expires without an answer
 	answer   Answer
 	decided  chan struct{} // closed when there is an answer, or no time left
 }
 
 // NewDesk returns a Desk without Approvals.
 func NewDesk(opts DeskOptions) *Desk {
+	d := &Desk{open: map[key]*request{}}
+	d.Configure(opts)
+	return d
+}
+
+// Configure changes the settings, for Approvals to come.
+func (d *Desk) Configure(opts DeskOptions) {
 	opts.Expiry = cmp.Or(opts.Expiry, 10*time.Minute)
 	opts.Most, opts.Each = cmp.Or(opts.Most, 1000), cmp.Or(opts.Each, 100)
-	return &Desk{opts: opts, open: map[key]*request{}}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.opts = opts
 }
 
 // Stop denies all calls from now on, for a reason that callers are told, which is not "".
@@ -150,7 +160,7 @@ func (d *Desk) ask(a Approval) (*request, *toolformat.Error) {
 		d.all = slices.DeleteFunc(d.all, func(r *request) bool { return r.State == Used })
 	}
 	a.ID, a.State, a.Asked, a.Expires = rand.Text()[:8], Pending, now, now.Add(d.opts.Expiry)
-	r := &request{Approval: a, key: own, decided: make(chan struct{})}
+	r := &request{Approval: a, key: own, until: a.Expires, decided: make(chan struct{})}
 	d.all, d.open[own] = append(d.all, r), r
 	if d.opts.Ask != nil {
 		go d.opts.Ask(a)

@@ -1,10 +1,12 @@
 package policy
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/match"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // A Verdict is what a rule says about calls.
@@ -57,6 +59,22 @@ type Call struct {
 	Item      *bridge.Item // nil for a resource that is not listed
 	Arguments []byte       // of a tool, raw JSON
 	corrected []byte       // Arguments by the tool's schema; nil if they are the same
+}
+
+// Correct makes the decision about the call also heed its arguments as its tool's schema corrects them.
+func (c *Call) Correct() {
+	if c.Item == nil || c.Kind != bridge.Tools {
+		return
+	}
+	if checker, _, err := toolformat.NewChecker(c.Item.Tool().InputSchema); err == nil {
+		c.correct(checker)
+	}
+}
+
+func (c *Call) correct(checker *toolformat.Checker) {
+	if own, err := checker.Arguments(c.Target, c.Arguments); err == nil && !bytes.Equal(own, c.Arguments) {
+		c.corrected = own
+	}
 }
 
 // about reports whether the rule is about items of a kind.

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"bytes"
 	"context"
 	"sync"
 
@@ -82,9 +81,7 @@ func (s *session) find(ctx context.Context, kind bridge.ListKind, target string)
 func (k *known) call(caller *bridge.Caller, req *bridge.Request) Call {
 	c := Call{Caller: caller, Model: req.Model, Kind: k.kind, Target: k.target, Item: k.item, Arguments: arguments(req)}
 	if k.checker != nil {
-		if own, err := k.checker.Arguments(k.target, c.Arguments); err == nil && !bytes.Equal(own, c.Arguments) {
-			c.corrected = own
-		}
+		c.correct(k.checker)
 	}
 	return c
 }

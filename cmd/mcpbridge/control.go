@@ -119,6 +119,25 @@ func (c *control) run(ctx context.Context, command *daemon.Command, out io.Write
 		if err = errors.New("a daemon has no console: mcpbridge serve has one"); c.open != nil {
 			done, err = c.open(), nil
 		}
+	case "approvals":
+		for _, desk := range c.desks() {
+			for _, a := range desk.Approvals() {
+				if err := lines.Encode(a); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	case "decide":
+		done, err = c.decide(command)
+	case "stop-calls", "lift":
+		for _, desk := range c.desks() {
+			desk.Resume()
+			if command.Name == "stop-calls" {
+				desk.Stop(command.Reason)
+			}
+		}
+		done = map[string]string{"stop-calls": "all calls are stopped", "lift": "calls run again"}[command.Name]
 	default:
 		err = fmt.Errorf("unknown command %.40q: this program is mcpbridge %s", command.Name, c.about.Version)
 	}

@@ -32,6 +32,9 @@ type remote struct {
 	*sourceFlags
 	config string
 	json   bool
+
+	allCalls *string // of stop: why all calls are denied; nil or "" means that they are not
+	lift     *bool   // of stop
 }
 
 func newRemote(name, usage, about string, std streams) *remote {
@@ -353,8 +356,16 @@ func runRestart(ctx context.Context, args []string, std streams) error {
 	return r.change(ctx, args, std, true)
 }
 
+const stopAbout = `Ends a server until mcpbridge restart; its callers stay. Without a name it ends
+the daemons and serves that run; the next mcpbridge stdio starts a daemon again.
+With --all-calls all stays up and every call is denied, until --lift, also by what
+starts in the meantime.`
+
 func runStop(ctx context.Context, args []string, std streams) error {
-	r := newRemote("stop", "stop [NAME] [--config FILE]", "Ends a server until mcpbridge restart; its callers stay. Without a name it ends\nthe daemons and serves that run; the next mcpbridge stdio starts a daemon again.", std)
+	r := newRemote("stop", "stop [NAME | --all-calls | --lift] [--config FILE]", stopAbout, std)
+	r.allCalls = r.StringP("all-calls", "", "", "deny all calls, for a `REASON` that callers are told")
+	r.Lookup("all-calls").NoOptDefVal = "stopped by the operator"
+	r.lift = r.Bool("lift", false, "let calls run again")
 	return r.change(ctx, args, std, false)
 }
 
@@ -375,6 +386,9 @@ func (r *remote) change(ctx context.Context, args []string, std streams, named b
 	}
 	if named && r.NArg() == 0 {
 		return usagef("%s: expected the name of a server (mcpbridge ps lists them)", r.Name())
+	}
+	if r.allCalls != nil && (*r.allCalls != "" || *r.lift) {
+		return r.stopCalls(ctx, std)
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()

@@ -51,6 +51,7 @@ type Config struct {
 	Names          Names
 	Limits         Limits
 	Lending        lending
+	Policy         policy
 	Console        console
 	Log            Log
 	Ledger         ledger
@@ -310,6 +311,7 @@ func (c *Config) keys() keySet {
 		"context": {take: into(&c.Context, readContext)},
 
 		"profiles": {take: into(&c.Profiles, readProfiles)},
+		"policy":   {take: inside(c.Policy.keys)},
 
 		"providers": {take: into(&c.Providers, readProviders)},
 		"loop":      {take: inside(c.Loop.keys)},

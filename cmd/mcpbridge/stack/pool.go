@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/mcpbridge/mcpbridge/bridge/policy"
 	"github.com/mcpbridge/mcpbridge/bridge/process"
 	"github.com/mcpbridge/mcpbridge/bridge/rates"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
@@ -33,6 +34,7 @@ type Pool struct {
 	buckets    rates.Buckets
 	books      books
 	lending    *web.Lending
+	approvals  *policy.Desk
 
 	mu      sync.Mutex // guards clients, and their users
 	clients map[[sha256.Size]byte]*pooled
@@ -40,11 +42,14 @@ type Pool struct {
 
 // NewPool returns a Pool without clients.
 func NewPool() *Pool {
-	return &Pool{id: rand.Text(), supervisor: process.NewSupervisor(), lending: web.NewLending(), clients: map[[sha256.Size]byte]*pooled{}}
+	return &Pool{id: rand.Text(), supervisor: process.NewSupervisor(), lending: web.NewLending(), approvals: policy.NewDesk(policy.DeskOptions{}), clients: map[[sha256.Size]byte]*pooled{}}
 }
 
 // Lending has the tools that clients lend, which Stacks show if their config allows it.
 func (p *Pool) Lending() *web.Lending { return p.lending }
+
+// Approvals has the calls that wait for a person, and may stop all.
+func (p *Pool) Approvals() *policy.Desk { return p.approvals }
 
 // Close ends the supervisor of child processes and the record of calls, when all Stacks of the pool have
 // been closed. The error says why processes that the program may leave behind when it is killed could not

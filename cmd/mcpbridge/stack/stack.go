@@ -23,6 +23,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/outbound"
 	"github.com/mcpbridge/mcpbridge/bridge/pins"
+	"github.com/mcpbridge/mcpbridge/bridge/policy"
 	"github.com/mcpbridge/mcpbridge/bridge/profile"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
@@ -42,6 +43,7 @@ type Stack struct {
 	members  map[string]layers // of each member of bridge
 	access   profile.Options
 	pool     *Pool
+	policy   *policy.Policy
 	ownPool  bool // no other Stack has it
 	clients  []*use
 	guards   []namedGuard
@@ -75,6 +77,7 @@ type Options struct {
 	Pool      *Pool        // has the clients of servers; nil means a pool of its own
 
 	Credentials oauth.Store // of logins to servers; nil means that none are used
+	Stopped     string      // file that says why all calls are stopped, which need not exist; "" means that they are not
 	Pins        string      // folder of what servers have defined; "" means that nothing is pinned
 	Ledger      string      // file of the ledger of a config that names none; "" means none
 }
@@ -90,6 +93,7 @@ func New(cfg *config.Config, opts Options) (*Stack, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.resumeStop(opts.Stopped)
 	if err := s.govern(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -102,6 +106,7 @@ func (s *Stack) govern() error {
 		return err
 	}
 	s.limitChildren()
+	s.configureApprovals()
 	for _, warning := range slices.Concat(s.cfg.Warnings, s.natives.warnings, s.natives.advice, s.natives.leftOut) {
 		s.log.Warn(warning)
 	}
@@ -121,6 +126,9 @@ func build(cfg *config.Config, opts Options) (*Stack, error) {
 	var err error
 	if s.roots, err = roots(cfg); err != nil {
 		return nil, err
+	}
+	if s.policy, err = Policy(cfg); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
 	if err := s.openNatives(opts.Strict, opts.Credentials); err != nil {
 		return nil, errors.Join(err, s.Close())

@@ -51,10 +51,14 @@ func NewHello() *Hello {
 
 // A Command asks a daemon or a server about itself, or changes it.
 type Command struct {
-	Name   string `json:"name"`             // ps, logs, restart, stop, reload
+	Name   string `json:"name"`             // ps, logs, restart, stop, reload, open, approvals, decide, stop-calls, lift
 	Server string `json:"server,omitempty"` // that it is about; "" means all, or the program
 	Last   int    `json:"last,omitempty"`   // of logs: how many lines; negative means all
 	Follow bool   `json:"follow,omitempty"` // of logs: what comes, too
+
+	ID     string          `json:"id,omitempty"`     // of decide: the approval
+	Answer json.RawMessage `json:"answer,omitempty"` // of decide
+	Reason string          `json:"reason,omitempty"` // of stop-calls
 }
 
 // OtherConfig is the Error for a command about another config.

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/policy"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
+)
+
+const approvalsAbout = `Lists the calls of what runs that a person has to decide about, by the policy of the
+config, and those that were decided about within the last minutes.`
+
+func runApprovals(ctx context.Context, args []string, std streams) error {
+	r := newRemote("approvals", "approvals [--config FILE] [--json]", approvalsAbout, std)
+	if err := r.parseWords(args, 0); err != nil {
+		return err
+	}
+	all, err := r.approvals(ctx)
+	switch {
+	case err != nil:
+		return err
+	case r.json:
+		return printJSON(std.out, all)
+	case len(all) == 0:
+		output.Item(std.out, "", "no call waits for approval")
+		return nil
+	}
+	now := time.Now()
+	rows := [][]string{{"ID", "STATE", "AGE", "PRINCIPAL", "CLIENT", "TOOL", "ARGUMENTS"}}
+	for _, a := range all {
+		rows = append(rows, []string{a.ID, string(a.State), since(a.Asked, now), orDash(a.Principal), orDash(a.Client), a.Target, string(a.Arguments)})
+	}
+	columns := output.Width(std.out)
+	return output.Table(std.out, columns, output.Narrow(columns, rows, "CLIENT", "PRINCIPAL", "AGE"))
+}
+
+// approvals returns those of what runs.
+func (r *remote) approvals(ctx context.Context) ([]policy.Approval, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	all := []policy.Approval{}
+	asked, err := r.ask(ctx, &daemon.Command{Name: "approvals"}, func(line []byte) error {
+		var a policy.Approval
+		if err := json.Unmarshal(line, &a); err != nil {
+			return err
+		}
+		all = append(all, a)
+		return nil
+	})
+	if err == nil && asked == 0 {
+		err = r.nothingRuns()
+	}
+	return all, err
+}
+
+func runApprovalsShow(ctx context.Context, args []string, std streams) error {
+	r := newRemote("approvals show", "approvals show ID [--config FILE] [--json]", "Shows a call that waits for approval, or what was decided about it.", std)
+	if err := r.parseWords(args, 1); err != nil {
+		return err
+	}
+	all, err := r.approvals(ctx)
+	if err != nil {
+		return err
+	}
+	for _, a := range all {
+		if !strings.EqualFold(a.ID, r.Arg(0)) {
+			continue
+		}
+		if r.json {
+			return printJSON(std.out, a)
+		}
+		printApproval(std.out, &a)
+		return nil
+	}
+	return usagef("approvals show: no approval %.40q: it has expired, or there has never been one (mcpbridge approvals lists them)", r.Arg(0))
+}
+
+// printApproval prints all that a person needs to decide.
+func printApproval(w io.Writer, a *policy.Approval) {
+	put := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(w, "%-10s %s\n", name, terminal.Inline(value))
+		}
+	}
+	put("approval", a.ID)
+	put("state", string(a.State))
+	put("by", a.By)
+	put("note", a.Note)
+	put("principal", a.Principal)
+	put("client", a.Client)
+	put("model", a.Model)
+	put("server", a.Server)
+	put("calls", a.Target)
+	put("rule", a.Rule)
+	put("reason", a.Reason)
+	put("until", a.Expires.Local().Format(time.TimeOnly))
+	var arguments bytes.Buffer
+	if len(a.Arguments) > 0 && json.Indent(&arguments, a.Arguments, "", "  ") == nil {
+		fmt.Fprintf(w, "arguments\n%s\n", terminal.Clean(arguments.String()))
+	}
+}
+
+const decideAbout = `Decides about a call that waits for approval. The call then runs, or its model is told
+that it was denied; one that has given up finds the decision when it is made again.`
+
+func runApprovalsDecide(ctx context.Context, args []string, std streams) error {
+	r := newRemote("approvals decide", "approvals decide ID --allow | --deny [--note TEXT] [--args JSON]", decideAbout, std)
+	allow := r.Bool("allow", false, "let the call run")
+	deny := r.Bool("deny", false, "do not let the call run")
+	note := r.String("note", "", "`TEXT` for the model")
+	arguments := r.String("args", "", "let it run with these arguments, a `JSON` object, if its rule has \"edit\": true")
+	if err := r.parseWords(args, 1); err != nil {
+		return err
+	}
+	switch {
+	case r.NArg() == 0:
+		return usagef("approvals decide: expected the ID of an approval (mcpbridge approvals lists them)")
+	case *allow == *deny:
+		return usagef("approvals decide: expected --allow or --deny")
+	case *deny && *arguments != "":
+		return usagef("approvals decide: --args is for --allow")
+	}
+	answer, _ := json.Marshal(policy.Answer{Approve: *allow, Note: *note, Arguments: nonEmpty(*arguments)}) // cannot fail but for the arguments
+	if answer == nil {
+		return usagef("approvals decide: --args: expected a JSON object")
+	}
+	return r.carryOut(ctx, &daemon.Command{Name: "decide", ID: r.Arg(0), Answer: answer}, errNoApproval, std)
+}
+
+func nonEmpty(text string) json.RawMessage {
+	if text == "" {
+		return nil
+	}
+	return json.RawMessage(text)
+}
+
+// carryOut sends a command to what runs, and prints what was done. Programs that answer with the error none do
+// not count unless all do.
+func (r *remote) carryOut(ctx context.Context, command *daemon.Command, none string, std streams) error {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	var failed []string
+	done := false
+	asked, err := r.ask(ctx, command, func(line []byte) error {
+		var a answer
+		if err := json.Unmarshal(line, &a); err != nil {
+			return err
+		}
+		if a.Error != "" {
+			if a.Error != none {
+				failed = append(failed, a.Error)
+			}
+			return nil
+		}
+		if done {
+			return nil
+		}
+		done = true
+		if r.json {
+			_, err := fmt.Fprintf(std.out, "%s\n", line)
+			return err
+		}
+		_, err := fmt.Fprintln(std.out, a.Done)
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case asked == 0:
+		return r.nothingRuns()
+	case len(failed) > 0:
+		return &exitError{exitUsage, r.Name() + ": " + strings.Join(failed, "\n")}
+	case !done:
+		return usagef("%s: no approval %.40q: it has expired, or there has never been one (mcpbridge approvals lists them)", r.Name(), command.ID)
+	}
+	return nil
+}

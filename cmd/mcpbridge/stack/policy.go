@@ -1,0 +1,125 @@
+package stack
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/policy"
+	"github.com/mcpbridge/mcpbridge/bridge/process"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
+)
+
+// Policy returns the rules of a config.
+func Policy(cfg *config.Config) (*policy.Policy, error) {
+	var rules []policy.Rule
+	for _, r := range cfg.Policy.Rules {
+		rules = append(rules, policy.Rule{
+			Name: r.Name, Principals: r.Principals, Clients: r.Clients, Profiles: r.Profiles, Models: r.Models,
+			Servers: r.Servers, Tools: r.Tools, Prompts: r.Prompts, Resources: r.Resources,
+			Annotations: r.Annotations, Arguments: r.Arguments,
+			Verdict: policy.Verdict(r.Decision), Reason: r.Reason, Edit: r.Edit,
+		})
+	}
+	p, err := policy.Compile(rules)
+	if err != nil {
+		return nil, fmt.Errorf("%s: policy.rules: %w", cfg.Path, err)
+	}
+	return p, nil
+}
+
+// StoppedFile returns where it is written that all calls are stopped, and why, in the folder of the program's
+// state.
+func StoppedFile() (string, error) { return file.State("stopped") }
+
+// resumeStop stops all calls if they were stopped when the program ended.
+func (s *Stack) resumeStop(path string) {
+	if path == "" || s.pool.approvals.Stopped() != "" {
+		return
+	}
+	reason, err := os.ReadFile(path)
+	if err == nil {
+		s.pool.approvals.Stop(strings.TrimSpace(string(reason)))
+		s.log.Warn("all calls are stopped (mcpbridge stop --lift ends that)", "reason", s.pool.approvals.Stopped())
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		s.pool.approvals.Stop("it cannot be read whether they may run: " + err.Error())
+		s.log.Error("all calls are stopped: it cannot be read whether they may run", "reason", err)
+	}
+}
+
+// Approvals returns the calls that wait for a person, of all Stacks of the pool.
+func (s *Stack) Approvals() *policy.Desk { return s.pool.approvals }
+
+// decide lets the config's policy decide about the calls of a source.
+func (s *Stack) decide(source bridge.Source) bridge.Source {
+	return policy.New(source, policy.Options{
+		Policy: s.policy, Desk: s.pool.approvals, Wait: s.cfg.Policy.Approvals.Wait, Where: s.whereToDecide,
+	})
+}
+
+// whereToDecide says how a person decides about an approval.
+func (s *Stack) whereToDecide(id string) string {
+	how := commandFor(s.cfg, "approvals decide", id, "")
+	if address := s.approvalAddress(id); address != "" {
+		how += ", or " + address
+	}
+	return how
+}
+
+// approvalAddress returns where the console shows an approval; "" if clients know no address of it.
+func (s *Stack) approvalAddress(id string) string {
+	if s.cfg.PublicURL == "" {
+		return ""
+	}
+	return strings.TrimSuffix(s.cfg.PublicURL, "/") + "/approve/" + id
+}
+
+// configureApprovals makes the desk of the pool what the config says.
+func (s *Stack) configureApprovals() {
+	own := s.cfg.Policy.Approvals
+	opts := policy.DeskOptions{Expiry: own.Expire, Most: own.Most, Each: own.Each}
+	if len(own.Command) > 0 {
+		opts.Ask = func(a policy.Approval) { s.tell(a, own.Command) }
+	}
+	s.pool.approvals.Configure(opts)
+}
+
+// tellTime bounds the program that tells a person of an approval.
+const tellTime = 30 * time.Second
+
+// tell runs the config's command for an approval, which gets it as a line of JSON on its standard input, and in
+// variables.
+func (s *Stack) tell(a policy.Approval, command []string) {
+	var last process.Tail
+	warn := func(err error) {
+		s.log.Warn("policy.approvals.command has failed: it told nobody of an approval", "approval", a.ID, "reason", err, "stderr", last.String())
+	}
+	p, err := process.Start(process.Command{
+		Path: command[0], Args: command[1:], Dir: s.cfg.Dir, Supervisor: s.pool.supervisor, Stderr: last.Add,
+		Env: process.Environ(map[string]string{
+			"MCPBRIDGE_APPROVAL": a.ID, "MCPBRIDGE_APPROVAL_TOOL": a.Target, "MCPBRIDGE_APPROVAL_URL": s.approvalAddress(a.ID),
+		}),
+	})
+	if err != nil {
+		warn(err)
+		return
+	}
+	go io.Copy(io.Discard, p.Stdout)
+	in, _ := json.Marshal(a) // cannot fail: texts, and arguments that have been validated
+	p.Stdin.Write(append(in, '\n'))
+	p.Stdin.Close()
+	timer := time.AfterFunc(tellTime, p.Stop)
+	<-p.Done()
+	timer.Stop()
+	if err := p.Err(); err != nil {
+		warn(err)
+	}
+	p.Finish()
+}
