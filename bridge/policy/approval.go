@@ -42,9 +42,9 @@ type Approval struct {
 
 // An Answer decides about an Approval.
 type Answer struct {
-	Approve   bool
-	Note      string          // for the model; may be ""
-	Arguments json.RawMessage // in place of those that were asked about, an object; nil leaves them
+	Approve   bool            `json:"approve"`
+	Note      string          `json:"note,omitempty"`      // for the model
+	Arguments json.RawMessage `json:"arguments,omitempty"` // in place of those that were asked about, an object; nil leaves them
 }
 
 // key identifies a call for the purpose of its approval.

@@ -82,8 +82,8 @@ func noted(result []byte, answer Answer) []byte {
 
 // undecided is the reply to a call that has waited for too long. A model reads it.
 func (s *session) undecided(r *request) bridge.Reply {
-	e := toolformat.Errorf(toolformat.Denied, "%s has not run: a person has to approve it, who has not decided yet (approval %s, %s). Ask the user to decide (%s), and then make exactly the same call again, within %s",
-		r.Target, r.ID, r.Rule, s.opts.Where(r.ID), max(time.Until(r.until), 0).Round(time.Minute))
+	e := toolformat.Errorf(toolformat.Denied, "%s has not run: a person has to approve it, who has not decided yet (approval %s, %s). Ask the user to decide (%s), and then make exactly the same call again, within %d min",
+		r.Target, r.ID, r.Rule, s.opts.Where(r.ID), max(1, int(time.Until(r.until).Round(time.Minute).Minutes())))
 	reply := bridge.Failed(e)
 	reply.Decision = &bridge.Decision{Verdict: string(Ask), Rule: r.Rule}
 	return reply

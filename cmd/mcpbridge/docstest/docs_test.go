@@ -129,7 +129,7 @@ func TestConfigs(t *testing.T) {
 
 // isConfig reports whether an object is a config, and not one of an editor.
 func isConfig(keys map[string]any) bool {
-	for _, key := range []string{"mcpServers", "apis", "providers", "tools", "context", "loop", "profiles"} {
+	for _, key := range []string{"mcpServers", "apis", "providers", "tools", "context", "loop", "profiles", "policy"} {
 		if _, ok := keys[key]; ok {
 			return true
 		}
@@ -137,7 +137,7 @@ func isConfig(keys map[string]any) bool {
 	return false
 }
 
-var command = regexp.MustCompile(`(?m)^(?:.*[|;&]\s*)?\$?\s*(?:go run ./cmd/|[A-Z]+=\S+ )?(mcpbridge|mcpbench) ([a-z]+(?: (?:list|call|create|remove))?)(.*)$`)
+var command = regexp.MustCompile(`(?m)^(?:.*[|;&]\s*)?\$?\s*(?:go run ./cmd/|[A-Z]+=\S+ )?(mcpbridge|mcpbench) ([a-z]+(?: (?:list|call|create|remove|test|show|decide))?)(.*)$`)
 
 // Every command that is shown exists, and has the flags that it is shown with.
 func TestCommands(t *testing.T) {

@@ -66,7 +66,7 @@ func (s *Stack) decide(source bridge.Source) bridge.Source {
 
 // whereToDecide says how a person decides about an approval.
 func (s *Stack) whereToDecide(id string) string {
-	how := commandFor(s.cfg, "approvals decide", id, "")
+	how := commandFor(s.cfg, "approvals decide", id, "--allow")
 	if address := s.approvalAddress(id); address != "" {
 		how += ", or " + address
 	}
