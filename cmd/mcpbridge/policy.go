@@ -12,7 +12,6 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 )
 
 const policyTestAbout = `Shows what the policy of the config decides about a call of the tool NAME, or about a
@@ -57,10 +56,6 @@ func runPolicyTest(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	own, err := stack.Policy(cfg)
-	if err != nil {
-		return &exitError{exitUsage, err.Error()}
-	}
 	p, _, err := openWaiting(ctx, f, cfg, std.err)
 	defer p.close()
 	if err != nil {
@@ -76,7 +71,7 @@ func runPolicyTest(ctx context.Context, args []string, std streams) error {
 		return p.unknownItem(list, "tool", words[0], "tools list", std.err)
 	}
 	c.Correct()
-	return printTested(std, own, &c, *asJSON)
+	return printTested(std, p.Policy(), &c, *asJSON)
 }
 
 // findTarget finds the item of a call: a tool, else a prompt, else a resource, which need not be listed.

@@ -66,7 +66,7 @@ func newProgram(f *sourceFlags, cfg *config.Config, level string, opts stack.Opt
 	if store, err := credentialStore(); err == nil { // else servers say that they want a login, and login why that cannot be kept
 		opts.Credentials = store
 	}
-	opts.Stopped, _ = stack.StoppedFile()
+	opts.Stopped, _ = file.State(stoppedFile)
 	opts.Pins, _ = file.State(pinFolder) // without a home the Stack warns
 	opts.Ledger, _ = ledgerFile(cfg)
 	p.opts = opts

@@ -9,8 +9,11 @@ import (
 	"path/filepath"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
 )
+
+// stoppedFile is the file that says why all calls are stopped, in the folder of the program's state.
+const stoppedFile = "stopped"
 
 // stopCalls stops all calls of this user's programs, or lets them run again: those that run are told, and those
 // that start read it in a file.
@@ -23,7 +26,7 @@ func (r *remote) stopCalls(ctx context.Context, std streams) error {
 	case *r.lift && *r.allCalls != "":
 		return usagef("stop: expected --all-calls or --lift")
 	}
-	path, err := stack.StoppedFile()
+	path, err := file.State(stoppedFile)
 	if err != nil {
 		return err
 	}

@@ -10,12 +10,12 @@ import (
 
 // policy is "policy": which calls run, and who is asked.
 type policy struct {
-	Rules     []PolicyRule // the first that matches a call decides
+	Rules     []policyRule // the first that matches a call decides
 	Approvals approvals
 }
 
-// A PolicyRule decides about the calls that have all that it names; what is empty may be anything.
-type PolicyRule struct {
+// A policyRule decides about the calls that have all that it names; what is empty may be anything.
+type policyRule struct {
 	Name                                  string // of the rule in errors and records; by default its place in the file
 	Principals, Clients, Profiles, Models []string
 	Servers, Tools, Prompts, Resources    []string
@@ -52,7 +52,7 @@ func (a *approvals) keys() keySet {
 	}
 }
 
-func (r *PolicyRule) keys() keySet {
+func (r *policyRule) keys() keySet {
 	return keySet{
 		"name":        {take: into(&r.Name, readText)},
 		"principals":  {take: into(&r.Principals, someOf(readGlob))},
@@ -71,14 +71,14 @@ func (r *PolicyRule) keys() keySet {
 	}
 }
 
-func readPolicyRules(d *decoder, n node) (all []PolicyRule, ok bool) {
+func readPolicyRules(d *decoder, n node) (all []policyRule, ok bool) {
 	arr, ok := n.value.(*hujson.Array)
 	if !ok {
 		d.expected(n, "an array of rules")
 		return nil, false
 	}
 	for i, e := range arr.Elements {
-		r, element := PolicyRule{Name: fmt.Sprintf("rule %d", i+1)}, n.element(i, e)
+		r, element := policyRule{Name: fmt.Sprintf("rule %d", i+1)}, n.element(i, e)
 		before := len(d.problems)
 		d.object(element, r.keys())
 		switch {

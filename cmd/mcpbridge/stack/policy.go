@@ -14,11 +14,10 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/policy"
 	"github.com/mcpbridge/mcpbridge/bridge/process"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
 )
 
-// Policy returns the rules of a config.
-func Policy(cfg *config.Config) (*policy.Policy, error) {
+// readPolicy returns the rules of a config.
+func readPolicy(cfg *config.Config) (*policy.Policy, error) {
 	var rules []policy.Rule
 	for _, r := range cfg.Policy.Rules {
 		rules = append(rules, policy.Rule{
@@ -35,10 +34,6 @@ func Policy(cfg *config.Config) (*policy.Policy, error) {
 	return p, nil
 }
 
-// StoppedFile returns where it is written that all calls are stopped, and why, in the folder of the program's
-// state.
-func StoppedFile() (string, error) { return file.State("stopped") }
-
 // resumeStop stops all calls if they were stopped when the program ended.
 func (s *Stack) resumeStop(path string) {
 	if path == "" || s.pool.approvals.Stopped() != "" {
@@ -53,6 +48,9 @@ func (s *Stack) resumeStop(path string) {
 		s.log.Error("all calls are stopped: it cannot be read whether they may run", "reason", err)
 	}
 }
+
+// Policy returns the rules of the config.
+func (s *Stack) Policy() *policy.Policy { return s.policy }
 
 // Approvals returns the calls that wait for a person, of all Stacks of the pool.
 func (s *Stack) Approvals() *policy.Desk { return s.pool.approvals }

@@ -48,9 +48,6 @@ func NewPool() *Pool {
 // Lending has the tools that clients lend, which Stacks show if their config allows it.
 func (p *Pool) Lending() *web.Lending { return p.lending }
 
-// Approvals has the calls that wait for a person, and may stop all.
-func (p *Pool) Approvals() *policy.Desk { return p.approvals }
-
 // Close ends the supervisor of child processes and the record of calls, when all Stacks of the pool have
 // been closed. The error says why processes that the program may leave behind when it is killed could not
 // be supervised.

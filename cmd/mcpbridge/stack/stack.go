@@ -127,7 +127,7 @@ func build(cfg *config.Config, opts Options) (*Stack, error) {
 	if s.roots, err = roots(cfg); err != nil {
 		return nil, err
 	}
-	if s.policy, err = Policy(cfg); err != nil {
+	if s.policy, err = readPolicy(cfg); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	if err := s.openNatives(opts.Strict, opts.Credentials); err != nil {
