@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // The parameters of a request are the settings of the turn; what clients send for what they do
@@ -119,5 +120,44 @@ func TestFallbackModels(t *testing.T) {
 	}
 	if status, body := f.post("", ask+`"m"}`); status != http.StatusBadRequest || !strings.Contains(body, "models: expected an array, got a string") {
 		t.Errorf("%d %s", status, body)
+	}
+}
+
+// How long answers are is told to both of OpenAI's APIs in their own places, and refused for others. The default of
+// another API is not sent: not every server knows it.
+func TestVerbosity(t *testing.T) {
+	chat := func(word string) string {
+		return `{"model":"here/m","verbosity":"` + word + `","messages":[{"role":"user","content":"hi"}]}`
+	}
+	response := func(word string) string {
+		return `{"model":"here/m","input":"x","text":{"verbosity":"` + word + `"}}`
+	}
+	for _, c := range []struct {
+		path, body string
+		format     toolformat.Format
+		want       string
+	}{
+		{"/v1/chat/completions", chat("low"), toolformat.FormatOpenAI, `{"verbosity":"low"}`},
+		{"/v1/chat/completions", chat("low"), toolformat.FormatOpenAIResponses, `{"text":{"verbosity":"low"}}`},
+		{"/v1/chat/completions", chat("medium"), toolformat.FormatOpenAI, `{"verbosity":"medium"}`},
+		{"/v1/chat/completions", chat("medium"), toolformat.FormatOllama, ``},
+		{"/v1/chat/completions", chat("low"), toolformat.FormatOllama, `400 "param":"verbosity"`},
+		{"/v1/responses", response("high"), toolformat.FormatOpenAIResponses, `{"text":{"verbosity":"high"}}`},
+		{"/v1/responses", response("high"), toolformat.FormatOpenAI, `{"verbosity":"high"}`},
+		{"/v1/responses", response("medium"), toolformat.FormatOpenAI, ``},
+		{"/v1/responses", response("high"), toolformat.FormatGemini, `400 "param":"text.verbosity"`},
+	} {
+		f := newFront(t, says("ok"))
+		f.format = c.format
+		status, body := f.postTo(c.path, "", c.body)
+		if wrong, refused := strings.CutPrefix(c.want, "400 "); refused {
+			if status != http.StatusBadRequest || !strings.Contains(body, wrong) {
+				t.Errorf("%s to %s: %d %s", c.body, c.format, status, body)
+			}
+			continue
+		}
+		if status != http.StatusOK || string(f.requests[0].Settings.Body) != c.want {
+			t.Errorf("%s to %s: %d %s, want %s", c.body, c.format, status, body, c.want)
+		}
 	}
 }

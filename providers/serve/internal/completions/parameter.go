@@ -23,6 +23,7 @@ type parameters struct {
 	PresencePenalty  float64         `json:"presence_penalty"`
 	FrequencyPenalty float64         `json:"frequency_penalty"`
 	Effort           string          `json:"reasoning_effort"`
+	Verbosity        string          `json:"verbosity"`
 	Format           *responseFormat `json:"response_format"`
 
 	stop []string
@@ -99,9 +100,9 @@ const onlyText = "an answer of this endpoint has only text and tool calls: leave
 var all = map[string]parameter.Parameter{
 	"model": {}, "messages": {}, "tools": {}, "tool_choice": {}, "parallel_tool_calls": {}, "functions": {}, "function_call": {},
 	"stream": {}, "stream_options": {}, "max_tokens": {}, "max_completion_tokens": {}, "n": {}, "temperature": {}, "top_p": {}, "stop": {},
-	"seed": {}, "presence_penalty": {}, "frequency_penalty": {}, "reasoning_effort": {}, "response_format": {},
+	"seed": {}, "presence_penalty": {}, "frequency_penalty": {}, "reasoning_effort": {}, "response_format": {}, "verbosity": {},
 
-	"logit_bias": {Kind: parameter.Own}, "moderation": {Kind: parameter.Own}, "prediction": {Kind: parameter.Own}, "verbosity": {Kind: parameter.Own},
+	"logit_bias": {Kind: parameter.Own}, "moderation": {Kind: parameter.Own}, "prediction": {Kind: parameter.Own},
 	"web_search_options": {Kind: parameter.Own},
 
 	"metadata": {Kind: parameter.Hint, Type: "object"}, "service_tier": {Kind: parameter.Hint, Type: "string"},
@@ -121,5 +122,9 @@ func (r *request) override(s *providers.Settings, p providers.Provider) error {
 	}
 	s.Serial = s.Serial || r.Parallel != nil && !*r.Parallel || r.legacy.used()
 	r.parameters.apply(s)
-	return parameter.Parameters(all).Apply(s, p, p.Format() == toolformat.FormatOpenAI, r.rest, parameter.Parameter{Kind: parameter.Own})
+	own := p.Format() == toolformat.FormatOpenAI
+	if err := endpoint.SetVerbosity(s, p, own, "verbosity", r.Verbosity); err != nil {
+		return err
+	}
+	return parameter.Parameters(all).Apply(s, p, own, r.rest, parameter.Parameter{Kind: parameter.Own})
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
@@ -99,14 +98,11 @@ func (r *request) override(s *providers.Settings, p providers.Provider) error {
 		s.Effort, s.Thinking = r.Reasoning.Effort, providers.ThinkingDefault
 	}
 	r.setAnswer(s)
-	switch verbosity := r.Text.Verbosity; {
-	case own:
-		r.addOwn(s)
-	case verbosity == "" || verbosity == "medium": // is the default
-	case p.Format() == toolformat.FormatOpenAI:
-		endpoint.AddMember(s, "verbosity", wire.AppendString(nil, verbosity))
-	default:
-		return providers.Lacks(p.Name(), "text.verbosity")
+	if own && r.Reasoning.Summary != "" {
+		endpoint.AddMember(s, "reasoning", append(rawjson.Text([]byte("{"), "summary", r.Reasoning.Summary), '}'))
+	}
+	if err := endpoint.SetVerbosity(s, p, own, "text.verbosity", r.Text.Verbosity); err != nil {
+		return err
 	}
 	return parameter.Parameters(all).Apply(s, p, own, r.rest, parameter.Parameter{Kind: parameter.Refused, Why: parameter.NotTaken})
 }
@@ -119,17 +115,5 @@ func (r *request) setAnswer(s *providers.Settings) {
 		s.Answer = &providers.AnswerFormat{}
 	default:
 		s.Answer = &providers.AnswerFormat{Schema: f.Schema, Name: f.Name, Description: f.Description, Strict: f.Strict}
-	}
-}
-
-// addOwn adds what only the same API has.
-func (r *request) addOwn(s *providers.Settings) {
-	for group, member := range map[string][2]string{
-		"reasoning": {"summary", r.Reasoning.Summary},
-		"text":      {"verbosity", r.Text.Verbosity},
-	} {
-		if member[1] != "" {
-			endpoint.AddMember(s, group, append(rawjson.Text([]byte("{"), member[0], member[1]), '}'))
-		}
 	}
 }
