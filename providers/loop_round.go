@@ -237,9 +237,10 @@ func (r *runner) resumeDeferred(late []*roundCall, decisions map[string]Decision
 	m := Message{Role: RoleUser}
 	for _, c := range late {
 		result := resultPart(c.call, withNote(c.result, c.note)).Result
-		m.AddText(PartText, deferredResult(c.call, result.Text(true)))
-		for _, image := range result.Images() {
-			if data, err := base64.StdEncoding.DecodeString(image.Data); err == nil {
+		text, media := result.TextAndMedia(true)
+		m.AddText(PartText, deferredResult(c.call, text))
+		for _, image := range media {
+			if data, err := base64.StdEncoding.DecodeString(image.Data); err == nil && image.Type == toolformat.ImageContent {
 				m.Parts = append(m.Parts, Part{Type: PartImage, Data: data, MimeType: image.MimeType})
 			}
 		}

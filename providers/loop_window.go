@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // rounds returns the indexes of the messages with calls that can be dropped: those with
@@ -208,7 +210,13 @@ func (m *Message) size(provider string) int {
 		case p.Call != nil:
 			n += len(p.Call.Name) + len(p.Call.Arguments)
 		case p.Result != nil:
-			n += len(p.Result.Text(false)) + imageSize*len(p.Result.Images())
+			text, media := p.Result.TextAndMedia(false)
+			n += len(text)
+			for j := range media {
+				if media[j].Type == toolformat.ImageContent {
+					n += imageSize
+				}
+			}
 		case len(p.Data) > 0 || p.URL != "":
 			n += imageSize
 		}

@@ -277,31 +277,29 @@ func textBlock(text string) toolformat.Content {
 }
 
 // Text returns the blocks of a result as one text, each on its own lines, for an API that
-// takes only text. Images are left to Images, other blocks that are not text are named. With
+// takes only text. Images are left out, other blocks that are not text are named. With
 // marked a failed result begins with "Error: ", for APIs without a flag for it.
 func (r *Result) Text(marked bool) string {
+	text, _ := r.TextAndMedia(marked)
+	return text
+}
+
+// TextAndMedia returns Text and the blocks that have data, in order: images, audio and files in base64.
+func (r *Result) TextAndMedia(marked bool) (text string, media []toolformat.Content) {
 	var lines []string
 	for _, c := range r.Blocks() {
 		if line := blockText(&c); line != "" {
 			lines = append(lines, line)
 		}
+		if c.Data != "" {
+			media = append(media, c)
+		}
 	}
-	text := strings.Join(lines, "\n")
+	text = strings.Join(lines, "\n")
 	if marked && r.Content != nil && !strings.HasPrefix(text, "Error") && r.Content.IsError() {
 		text = "Error: " + text
 	}
-	return text
-}
-
-// Images returns the images of a result, in order, with their data in base64.
-func (r *Result) Images() []toolformat.Content {
-	var images []toolformat.Content
-	for _, c := range r.Blocks() {
-		if c.Type == toolformat.ImageContent {
-			images = append(images, c)
-		}
-	}
-	return images
+	return text, media
 }
 
 // blockText returns a block as text; "" for an image.

@@ -100,10 +100,10 @@ func TestResultText(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	image := Result{Content: &toolformat.Result{JSON: json.RawMessage(`{"content":[{"type":"audio","data":"eA=="},{"type":"image","mimeType":"image/png","data":"eA=="}]}`)}}
-	if images := image.Images(); len(images) != 1 || images[0].MimeType != "image/png" {
-		t.Errorf("%v", images)
+	if text, media := image.TextAndMedia(true); text != "[audio: ]" || len(media) != 2 || media[1].MimeType != "image/png" {
+		t.Errorf("%q, %v", text, media)
 	}
-	if r := (&Result{}); r.Text(true) != "" || r.Images() != nil {
+	if text, media := (&Result{}).TextAndMedia(true); text != "" || media != nil {
 		t.Error("nothing has a text")
 	}
 }

@@ -264,8 +264,12 @@ func (c *chat) expand(_ context.Context, argument string) error {
 	}
 	p, _ := c.console.style()
 	for _, r := range results {
-		text := p.Bold(terminal.Inline(r.call.Name)) + p.Dim(" "+terminal.Inline(string(r.call.Arguments))) + "\n" + terminal.Clean(r.result.Text(false))
-		for _, image := range r.result.Images() {
+		content, media := r.result.TextAndMedia(false)
+		text := p.Bold(terminal.Inline(r.call.Name)) + p.Dim(" "+terminal.Inline(string(r.call.Arguments))) + "\n" + terminal.Clean(content)
+		for _, image := range media {
+			if image.Type != toolformat.ImageContent {
+				continue // its text names it
+			}
 			text += fmt.Sprintf("\n[image: %s, %d KiB]", terminal.Inline(image.MimeType), len(image.Data)*3/4>>10)
 		}
 		c.console.print(text)

@@ -255,8 +255,8 @@ func shortPart(p *providers.Part) string {
 		}
 		return p.Call.Name + arguments.String()
 	case providers.PartResult:
-		text := p.Result.Text(true)
-		for _, image := range p.Result.Images() {
+		text, media := p.Result.TextAndMedia(true)
+		for _, image := range media {
 			text += " <" + image.MimeType + ">"
 		}
 		return "[" + text + "]"

@@ -11,6 +11,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // encode returns the exchange of a request, without its decoder.
@@ -136,12 +137,15 @@ func (e *encoder) assistant(m *providers.Message) {
 
 // result writes a result, a message of its own. The API has no flag for a failed one.
 func (e *encoder) result(r *providers.Result) {
-	e.begin("tool", r.Text(true))
+	text, media := r.TextAndMedia(true)
+	e.begin("tool", text)
 	e.out = rawjson.Text(e.out, "tool_name", e.req.Tools.WireName(format, r.Name))
 	e.out = rawjson.Text(e.out, "tool_call_id", r.ID)
 	var images [][]byte
-	for _, image := range r.Images() {
-		images = append(images, wire.AppendString(nil, image.Data))
+	for i := range media {
+		if media[i].Type == toolformat.ImageContent {
+			images = append(images, wire.AppendString(nil, media[i].Data))
+		}
 	}
 	e.end(images)
 }

@@ -234,8 +234,9 @@ func chatResults(b []byte, req *providers.Request, m *providers.Message, renamed
 		if r == nil {
 			continue
 		}
-		id, text, before := cmp.Or(renamed[r.ID], r.ID), r.Text(true), len(media)
-		for _, block := range r.Blocks() {
+		text, blocks := r.TextAndMedia(true)
+		id, before := cmp.Or(renamed[r.ID], r.ID), len(media)
+		for _, block := range blocks {
 			medium, ok := ofBlock(&block)
 			if !ok {
 				continue

@@ -140,10 +140,11 @@ func responsesResults(b []byte, req *providers.Request, m *providers.Message, re
 // sent with an output_schema it is JSON of that schema, as the documentation of that member
 // demands (openai-go v3.95: "JSON value encoded in string outputs").
 func output(b []byte, req *providers.Request, r *providers.Result) []byte {
-	blocks := r.Blocks()
-	if !slices.ContainsFunc(blocks, func(c toolformat.Content) bool { _, ok := ofBlock(&c); return ok }) {
-		return wire.AppendString(b, cmp.Or(structured(req, r), r.Text(true)))
+	text, media := r.TextAndMedia(true)
+	if !slices.ContainsFunc(media, func(c toolformat.Content) bool { _, ok := ofBlock(&c); return ok }) {
+		return wire.AppendString(b, cmp.Or(structured(req, r), text))
 	}
+	blocks := r.Blocks()
 	b = append(b, '[')
 	if r.Content.IsError() {
 		b = appendText(b, "input_text", "Error:")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // The text around the tools. The example is one that can be read, since models copy it to the letter.
@@ -191,12 +192,13 @@ func (w *writer) responses(m *providers.Message) providers.Message {
 		if len(text) > 0 && text[len(text)-1] != '\n' {
 			text = append(text, '\n')
 		}
-		v := values{name: w.req.Tools.WireName(format, r.Name), index: w.resulted, content: w.resultJSON(r.Text(true))}
+		content, media := r.TextAndMedia(true)
+		v := values{name: w.req.Tools.WireName(format, r.Name), index: w.resulted, content: w.resultJSON(content)}
 		text = append(append(append(text, w.result.open...), w.render(w.content, v)...), w.result.end...)
 		w.resulted++
-		for _, image := range r.Images() {
+		for _, image := range media {
 			var data []byte
-			if json.Unmarshal(wire.AppendString(nil, image.Data), &data) == nil {
+			if image.Type == toolformat.ImageContent && json.Unmarshal(wire.AppendString(nil, image.Data), &data) == nil {
 				images = append(images, providers.Part{Type: providers.PartImage, Data: data, MimeType: image.MimeType})
 			}
 		}
