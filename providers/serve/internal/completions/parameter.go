@@ -123,7 +123,7 @@ func (r *request) override(s *providers.Settings, p providers.Provider) error {
 	s.Serial = s.Serial || r.Parallel != nil && !*r.Parallel || r.legacy.used()
 	r.parameters.apply(s)
 	own := p.Format() == toolformat.FormatOpenAI
-	if err := endpoint.SetVerbosity(s, p, own, "verbosity", r.Verbosity); err != nil {
+	if err := parameter.SetVerbosity(s, p, own, "verbosity", r.Verbosity); err != nil {
 		return err
 	}
 	return parameter.Parameters(all).Apply(s, p, own, r.rest, parameter.Parameter{Kind: parameter.Own})

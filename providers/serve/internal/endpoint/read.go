@@ -221,18 +221,3 @@ func AddMember(s *providers.Settings, name string, value json.RawMessage) {
 	}
 	s.Body = wire.SetMember(s.Body, name, value)
 }
-
-// SetVerbosity sets how long answers are, a word that OpenAI's APIs have; own says that the provider has that of the
-// request. Its place there is for the error.
-func SetVerbosity(s *providers.Settings, p providers.Provider, own bool, place, verbosity string) error {
-	switch f := p.Format(); {
-	case verbosity == "", verbosity == "medium" && !own: // the default
-	case f == toolformat.FormatOpenAI:
-		AddMember(s, "verbosity", wire.AppendString(nil, verbosity))
-	case f == toolformat.FormatOpenAIResponses:
-		AddMember(s, "text", append(rawjson.Text([]byte("{"), "verbosity", verbosity), '}'))
-	default:
-		return providers.Lacks(p.Name(), place)
-	}
-	return nil
-}

@@ -101,7 +101,7 @@ func (r *request) override(s *providers.Settings, p providers.Provider) error {
 	if own && r.Reasoning.Summary != "" {
 		endpoint.AddMember(s, "reasoning", append(rawjson.Text([]byte("{"), "summary", r.Reasoning.Summary), '}'))
 	}
-	if err := endpoint.SetVerbosity(s, p, own, "text.verbosity", r.Text.Verbosity); err != nil {
+	if err := parameter.SetVerbosity(s, p, own, "text.verbosity", r.Text.Verbosity); err != nil {
 		return err
 	}
 	return parameter.Parameters(all).Apply(s, p, own, r.rest, parameter.Parameter{Kind: parameter.Refused, Why: parameter.NotTaken})
