@@ -128,7 +128,7 @@ func build(cfg *config.Config, opts Options) (*Stack, error) {
 		return nil, err
 	}
 	if s.policy, err = readPolicy(cfg); err != nil {
-		return nil, errors.Join(err, s.Close())
+		return nil, err
 	}
 	if err := s.openNatives(opts.Strict, opts.Credentials); err != nil {
 		return nil, errors.Join(err, s.Close())
