@@ -155,7 +155,7 @@ func TestClients(t *testing.T) {
 
 func connect(t *testing.T, listen string, options ...client.ClientOption) *client.Client {
 	t.Helper()
-	carrier, err := transport.NewStreamableHTTP("http://"+listen+"/mcp", transport.WithContinuousListening())
+	carrier, err := transport.NewStreamableHTTP("http://" + listen + "/mcp")
 	if err != nil {
 		t.Fatal(err)
 	}
