@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -132,19 +131,10 @@ func digest(text []byte) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// arguments returns those of a request, as below gets them.
+// arguments returns those of a request; none are {}.
 func arguments(req *bridge.Request) []byte {
-	var raw []byte
-	if req.Params != nil {
-		raw = req.Params.Get(wire.Arguments)
+	if raw := match.Arguments(req); len(raw) > 0 {
+		return raw
 	}
-	for _, e := range req.Edits {
-		if e.Key == wire.Arguments {
-			raw = e.Value
-		}
-	}
-	if raw = bytes.TrimSpace(raw); len(raw) == 0 {
-		return []byte("{}")
-	}
-	return raw
+	return []byte("{}")
 }

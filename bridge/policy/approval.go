@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
-	"strings"
 	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/internal/canonical"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
 // A State is where an Approval stands.
@@ -53,25 +55,17 @@ type key [sha256.Size]byte
 // keyOf returns the key of a call: equal ones differ at most in how their arguments are written.
 func keyOf(a *Approval) key {
 	h := sha256.New()
-	for _, part := range []string{a.Principal, a.Method, a.Server, a.Target, a.Rule, canonical(a.Arguments)} {
-		part = strings.ReplaceAll(part, "\x00", "\x00\x00")
-		h.Write([]byte(part + "\x00\x01"))
+	for _, part := range []string{a.Principal, a.Method, a.Server, a.Target, a.Rule} {
+		h.Write(wire.AppendString(nil, part)) // whose end cannot be mistaken
 	}
+	h.Write(spelled(a.Arguments))
 	return key(h.Sum(nil))
 }
 
-// canonical returns JSON with its keys sorted, and without spaces. What cannot be decoded without loss stays
-// as it is.
-func canonical(raw []byte) string {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var value any
-	if repeats(raw) || d.Decode(&value) != nil {
-		return string(raw)
+// spelled returns valid JSON in the one spelling of what it means; nil of nothing.
+func spelled(raw []byte) []byte {
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 {
+		return nil
 	}
-	out, err := json.Marshal(value)
-	if err != nil {
-		return string(raw)
-	}
-	return string(out)
+	return canonical.Append(nil, raw)
 }

@@ -212,11 +212,11 @@ func read(result []byte, edit bool, arguments []byte) (a Answer, decided bool) {
 	decision, _ := wire.Text(wire.Lookup(result, "content", formDecision))
 	a.Approve = decision == "allow"
 	if changed, _ := wire.Text(wire.Lookup(result, "content", formArguments)); edit && strings.TrimSpace(changed) != "" {
-		if canonical([]byte(changed)) != canonical(arguments) {
-			a.Arguments = json.RawMessage(changed)
-		}
 		if !isObject([]byte(changed)) {
 			return Answer{Note: "the changed arguments are not a JSON object"}, true
+		}
+		if !bytes.Equal(spelled([]byte(changed)), spelled(arguments)) {
+			a.Arguments = json.RawMessage(changed)
 		}
 	}
 	return a, true

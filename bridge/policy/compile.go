@@ -78,8 +78,7 @@ func (p *Policy) Decide(c *Call) Ruling {
 
 // ruling is that of a rule which matches.
 func (r *rule) ruling(c *Call) Ruling {
-	own := Ruling{Verdict: r.Verdict, Rule: r.Name, Reason: r.Reason, Edit: r.Edit && c.Kind == bridge.Tools}
-	return own
+	return Ruling{Verdict: r.Verdict, Rule: r.Name, Reason: r.Reason, Edit: r.Edit && c.Kind == bridge.Tools}
 }
 
 // A Step is a rule on the way to a decision.

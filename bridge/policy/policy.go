@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"sync/atomic"
@@ -156,17 +155,4 @@ func denied(rule, reason, by string) bridge.Reply {
 	reply := bridge.Failed(toolformat.Errorf(toolformat.Denied, "%s", text))
 	reply.Decision = &bridge.Decision{Verdict: string(Deny), Rule: rule, By: by}
 	return reply
-}
-
-// arguments returns those of a request, as below gets them.
-func arguments(req *bridge.Request) []byte {
-	for i := len(req.Edits) - 1; i >= 0; i-- {
-		if req.Edits[i].Key == wire.Arguments {
-			return req.Edits[i].Value
-		}
-	}
-	if req.Params == nil {
-		return nil
-	}
-	return bytes.TrimSpace(req.Params.Get(wire.Arguments))
 }

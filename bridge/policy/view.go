@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/match"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -79,7 +80,7 @@ func (s *session) find(ctx context.Context, kind bridge.ListKind, target string)
 
 // call returns the call that a request for the item is.
 func (k *known) call(caller *bridge.Caller, req *bridge.Request) Call {
-	c := Call{Caller: caller, Model: req.Model, Kind: k.kind, Target: k.target, Item: k.item, Arguments: arguments(req)}
+	c := Call{Caller: caller, Model: req.Model, Kind: k.kind, Target: k.target, Item: k.item, Arguments: match.Arguments(req)}
 	if k.checker != nil {
 		c.correct(k.checker)
 	}

@@ -1,5 +1,5 @@
 // Package match decides which callers and items the patterns of a config mean. match.go has names and
-// annotations, subject.go what a request is about.
+// annotations, subject.go what a request is about, and its arguments.
 package match
 
 import (

@@ -1,6 +1,7 @@
 package match
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -47,4 +48,18 @@ func PlainRef(req *bridge.Request, kind bridge.ListKind, key string) (*bridge.Re
 	own := *req
 	own.Params, own.Edits = &params, nil
 	return &own, err
+}
+
+// Arguments returns those of a request as below gets them, raw JSON; nil without any.
+func Arguments(req *bridge.Request) []byte {
+	var raw []byte
+	if req.Params != nil {
+		raw = req.Params.Get(wire.Arguments)
+	}
+	for _, e := range req.Edits {
+		if e.Key == wire.Arguments {
+			raw = e.Value
+		}
+	}
+	return bytes.TrimSpace(raw)
 }
