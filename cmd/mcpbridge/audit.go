@@ -27,14 +27,7 @@ func ledgerFile(cfg *config.Config) (string, error) {
 	if cfg.Ledger.File != "" || cfg.Path == "" {
 		return cfg.Ledger.File, nil
 	}
-	path := cfg.Path
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
-	if whole, err := filepath.Abs(path); err == nil {
-		path = whole
-	}
-	sum := sha256.Sum256([]byte(path))
+	sum := sha256.Sum256([]byte(file.Real(cfg.Path)))
 	return file.State(filepath.Join("ledgers", hex.EncodeToString(sum[:16])+".jsonl"))
 }
 

@@ -110,12 +110,6 @@ func addAutoToken(cfg *config.Config) error {
 
 // autoTokenFile returns the file of the token of a config.
 func autoTokenFile(config string) (string, error) {
-	if real, err := filepath.EvalSymlinks(config); err == nil {
-		config = real
-	}
-	if path, err := filepath.Abs(config); err == nil {
-		config = path
-	}
-	sum := sha256.Sum256([]byte(config))
+	sum := sha256.Sum256([]byte(file.Real(config)))
 	return file.State(filepath.Join("tokens", hex.EncodeToString(sum[:8])))
 }

@@ -27,14 +27,7 @@ func tokenCommand(f *sourceFlags, args []string, most int) (cfg *config.Config, 
 	case f.NArg() == 0 && most > 0:
 		return nil, usagef("%s: expected a name", f.Name())
 	}
-	found, err := findConfig(f.Name(), *path)
-	if err != nil {
-		return nil, err
-	}
-	if cfg, err = config.Load(found); err != nil {
-		return nil, &exitError{exitUsage, err.Error()}
-	}
-	return cfg, nil
+	return f.loadConfig(*path)
 }
 
 func runTokenCreate(_ context.Context, args []string, std streams) error {

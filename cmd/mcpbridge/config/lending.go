@@ -31,14 +31,19 @@ func (l *lending) keys() keySet {
 
 // readLending reads "lending": true, or an object with limits.
 func readLending(d *decoder, n node) (l lending, ok bool) {
-	if l.Enabled, ok = n.boolean(); ok {
-		return l, true
+	l.Enabled, ok = d.enabled(n, "limits", l.keys())
+	return l, ok
+}
+
+// enabled reads whether something is on: a boolean, or an object with more about it, which also means that it is.
+func (d *decoder) enabled(n node, what string, keys keySet) (on, ok bool) {
+	if on, ok = n.boolean(); ok {
+		return on, true
 	}
 	if n.value.Kind() != '{' {
-		d.expected(n, "true, false, or an object with limits")
-		return l, false
+		d.expected(n, "true, false, or an object with "+what)
+		return false, false
 	}
-	l.Enabled = true
-	d.object(n, l.keys())
-	return l, true
+	d.object(n, keys)
+	return true, true
 }

@@ -36,17 +36,22 @@ func (c *CallLog) keys() keySet {
 
 // readCallLog reads the settings of a file of calls, or its path alone.
 func readCallLog(d *decoder, n node) (c CallLog, ok bool) {
+	return c, d.fileOf(n, &c.File, c.keys())
+}
+
+// fileOf reads settings that have a "file", or the path of that alone.
+func (d *decoder) fileOf(n node, file *string, keys keySet) (ok bool) {
 	switch n.value.Kind() {
 	case '"':
-		c.File, ok = readPath(d, n)
-		return c, ok
+		*file, ok = readPath(d, n)
+		return ok
 	case '{':
-		d.object(n, c.keys())
-		if c.File == "" && !slices.ContainsFunc(membersIn(n), func(m node) bool { return m.name == "file" && !m.null() }) {
+		d.object(n, keys)
+		if *file == "" && !slices.ContainsFunc(membersIn(n), func(m node) bool { return m.name == "file" && !m.null() }) {
 			d.errorf(n, `needs "file" (the path of the file that calls are written to)`)
 		}
-		return c, true
+		return true
 	}
 	d.expected(n, "the path of a file, or an object with it")
-	return c, false
+	return false
 }

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,16 +30,8 @@ func (l *ledger) keys() keySet {
 
 // readLedger reads "ledger": true, or an object with settings.
 func readLedger(d *decoder, n node) (l ledger, ok bool) {
-	if l.Enabled, ok = n.boolean(); ok {
-		return l, true
-	}
-	if n.value.Kind() != '{' {
-		d.expected(n, "true, false, or an object with settings")
-		return l, false
-	}
-	l.Enabled = true
-	d.object(n, l.keys())
-	return l, true
+	l.Enabled, ok = d.enabled(n, "settings", l.keys())
+	return l, ok
 }
 
 // audit is the file with a line for each call, in a chain of hashes. A limit of 0 means the default.
@@ -62,19 +53,7 @@ func (a *audit) keys() keySet {
 
 // readAudit reads the settings of an audit, or the path of its file alone.
 func readAudit(d *decoder, n node) (a audit, ok bool) {
-	switch n.value.Kind() {
-	case '"':
-		a.File, ok = readPath(d, n)
-		return a, ok
-	case '{':
-		d.object(n, a.keys())
-		if a.File == "" && !slices.ContainsFunc(membersIn(n), func(m node) bool { return m.name == "file" && !m.null() }) {
-			d.errorf(n, `needs "file" (the path of the file that calls are written to)`)
-		}
-		return a, true
-	}
-	d.expected(n, "the path of a file, or an object with it")
-	return a, false
+	return a, d.fileOf(n, &a.File, a.keys())
 }
 
 // readNamesOrValues reads what of the arguments of calls is written down.

@@ -58,13 +58,7 @@ func (s *Stack) heldBack(server string) []bridge.Problem {
 
 // PinStore returns where the definitions of a server of a config are kept, in a file of a folder.
 func PinStore(folder, config, server string) pins.Store {
-	if real, err := filepath.EvalSymlinks(config); err == nil {
-		config = real
-	}
-	if path, err := filepath.Abs(config); err == nil {
-		config = path
-	}
-	sum := sha256.Sum256([]byte(config + "\x00" + server))
+	sum := sha256.Sum256([]byte(file.Real(config) + "\x00" + server))
 	return pinFile(filepath.Join(folder, hex.EncodeToString(sum[:16])+".json"))
 }
 

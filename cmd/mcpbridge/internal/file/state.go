@@ -20,6 +20,17 @@ func State(name string) (string, error) {
 	return filepath.Join(dir, "mcpbridge", name), nil
 }
 
+// Real returns the path that a file has however it is named, by which what belongs to it is kept.
+func Real(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	if absolute, err := filepath.Abs(path); err == nil {
+		path = absolute
+	}
+	return path
+}
+
 func systemState() (string, error) {
 	if runtime.GOOS == "windows" {
 		return os.UserCacheDir() // %LocalAppData%
