@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -80,7 +81,7 @@ func runApprovalsShow(ctx context.Context, args []string, std streams) error {
 		printApproval(std.out, &a)
 		return nil
 	}
-	return usagef("approvals show: no approval %.40q: it has expired, or there has never been one (mcpbridge approvals lists them)", r.Arg(0))
+	return usagef("approvals show: %s", unknownApproval(r.Arg(0)))
 }
 
 // printApproval prints all that a person needs to decide.
@@ -132,7 +133,23 @@ func runApprovalsDecide(ctx context.Context, args []string, std streams) error {
 	if answer == nil {
 		return usagef("approvals decide: --args: expected a JSON object")
 	}
-	return r.carryOut(ctx, &daemon.Command{Name: "decide", ID: r.Arg(0), Answer: answer}, errNoApproval, std)
+	done, asked, failed, err := r.answers(ctx, &daemon.Command{Name: "decide", ID: r.Arg(0), Answer: answer}, std)
+	failed = slices.DeleteFunc(failed, func(reason string) bool { return reason == errNoApproval })
+	switch {
+	case err != nil:
+		return err
+	case asked == 0:
+		return r.nothingRuns()
+	case len(failed) > 0:
+		return &exitError{exitUsage, "approvals decide: " + strings.Join(failed, "\n")}
+	case !done:
+		return usagef("approvals decide: %s", unknownApproval(r.Arg(0)))
+	}
+	return nil
+}
+
+func unknownApproval(id string) string {
+	return fmt.Sprintf("no approval %.40q: it has expired, or there has never been one (mcpbridge approvals lists them)", id)
 }
 
 func nonEmpty(text string) json.RawMessage {
@@ -140,46 +157,4 @@ func nonEmpty(text string) json.RawMessage {
 		return nil
 	}
 	return json.RawMessage(text)
-}
-
-// carryOut sends a command to what runs, and prints what was done. Programs that answer with the error none do
-// not count unless all do.
-func (r *remote) carryOut(ctx context.Context, command *daemon.Command, none string, std streams) error {
-	ctx, cancel := context.WithTimeout(ctx, askTime)
-	defer cancel()
-	var failed []string
-	done := false
-	asked, err := r.ask(ctx, command, func(line []byte) error {
-		var a answer
-		if err := json.Unmarshal(line, &a); err != nil {
-			return err
-		}
-		if a.Error != "" {
-			if a.Error != none {
-				failed = append(failed, a.Error)
-			}
-			return nil
-		}
-		if done {
-			return nil
-		}
-		done = true
-		if r.json {
-			_, err := fmt.Fprintf(std.out, "%s\n", line)
-			return err
-		}
-		_, err := fmt.Fprintln(std.out, a.Done)
-		return err
-	})
-	switch {
-	case err != nil:
-		return err
-	case asked == 0:
-		return r.nothingRuns()
-	case len(failed) > 0:
-		return &exitError{exitUsage, r.Name() + ": " + strings.Join(failed, "\n")}
-	case !done:
-		return usagef("%s: no approval %.40q: it has expired, or there has never been one (mcpbridge approvals lists them)", r.Name(), command.ID)
-	}
-	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/observe"
+	"github.com/mcpbridge/mcpbridge/bridge/policy"
 	"github.com/mcpbridge/mcpbridge/bridge/process"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/logbook"
@@ -28,6 +29,7 @@ type control struct {
 	about  processState // what does not change
 	book   *logbook.Book
 	counts *observe.Counts
+	desk   *policy.Desk // of the calls that wait for a person
 	stacks func() []*stack.Stack
 	end    func()        // ends the program
 	refuse func() int64  // how often it has refused; nil for a daemon
@@ -120,24 +122,20 @@ func (c *control) run(ctx context.Context, command *daemon.Command, out io.Write
 			done, err = c.open(), nil
 		}
 	case "approvals":
-		for _, desk := range c.desks() {
-			for _, a := range desk.Approvals() {
-				if err := lines.Encode(a); err != nil {
-					return err
-				}
+		for _, a := range c.desk.Approvals() {
+			if err := lines.Encode(a); err != nil {
+				return err
 			}
 		}
 		return nil
 	case "decide":
 		done, err = c.decide(command)
-	case "stop-calls", "lift":
-		for _, desk := range c.desks() {
-			desk.Resume()
-			if command.Name == "stop-calls" {
-				desk.Stop(command.Reason)
-			}
-		}
-		done = map[string]string{"stop-calls": "all calls are stopped", "lift": "calls run again"}[command.Name]
+	case "stop-calls":
+		c.desk.Stop(command.Reason)
+		done = "all calls are stopped"
+	case "lift":
+		c.desk.Resume()
+		done = "calls run again"
 	default:
 		err = fmt.Errorf("unknown command %.40q: this program is mcpbridge %s", command.Name, c.about.Version)
 	}
@@ -286,7 +284,7 @@ func (l *live) newControl(book *logbook.Book, listen string, end func()) *contro
 	version, _ := build()
 	c := &control{
 		about: processState{Kind: "serve", Config: l.cfg.Path, Listen: listen, TLS: l.cfg.TLS.Cert != "", Version: version, Since: time.Now()},
-		book:  book, counts: observe.NewCounts(l.Calls()), stacks: func() []*stack.Stack { return []*stack.Stack{l.Live.Stack()} }, end: end, refuse: func() int64 { return l.front.Refused() },
+		book:  book, counts: observe.NewCounts(l.Calls()), desk: l.pool.Approvals, stacks: func() []*stack.Stack { return []*stack.Stack{l.Live.Stack()} }, end: end, refuse: func() int64 { return l.front.Refused() },
 	}
 	if c.about.Config != "" {
 		c.reload = func() error {

@@ -71,7 +71,7 @@ func runPolicyTest(ctx context.Context, args []string, std streams) error {
 		return p.unknownItem(list, "tool", words[0], "tools list", std.err)
 	}
 	c.Correct()
-	return printTested(std, p.Policy(), &c, *asJSON)
+	return printTested(std, p.Policy, &c, *asJSON)
 }
 
 // findTarget finds the item of a call: a tool, else a prompt, else a resource, which need not be listed.

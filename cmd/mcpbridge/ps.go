@@ -32,9 +32,6 @@ type remote struct {
 	*sourceFlags
 	config string
 	json   bool
-
-	allCalls *string // of stop: why all calls are denied; nil or "" means that they are not
-	lift     *bool   // of stop
 }
 
 func newRemote(name, usage, about string, std streams) *remote {
@@ -353,7 +350,13 @@ func runLogs(ctx context.Context, args []string, std streams) error {
 
 func runRestart(ctx context.Context, args []string, std streams) error {
 	r := newRemote("restart", "restart NAME [--config FILE]", "Ends the processes and connections of a server and starts it again. Its callers\nstay; calls under way fail, unless their tool is read-only or idempotent.", std)
-	return r.change(ctx, args, std, true)
+	if err := r.parseWords(args, 1); err != nil {
+		return err
+	}
+	if r.NArg() == 0 {
+		return usagef("restart: expected the name of a server (mcpbridge ps lists them)")
+	}
+	return r.change(ctx, std)
 }
 
 const stopAbout = `Ends a server until mcpbridge restart; its callers stay. Without a name it ends
@@ -363,38 +366,47 @@ starts in the meantime.`
 
 func runStop(ctx context.Context, args []string, std streams) error {
 	r := newRemote("stop", "stop [NAME | --all-calls | --lift] [--config FILE]", stopAbout, std)
-	r.allCalls = r.StringP("all-calls", "", "", "deny all calls, for a `REASON` that callers are told")
+	reason := r.String("all-calls", "", "deny all calls, for a `REASON` that callers are told")
 	r.Lookup("all-calls").NoOptDefVal = "stopped by the operator"
-	r.lift = r.Bool("lift", false, "let calls run again")
-	return r.change(ctx, args, std, false)
+	lift := r.Bool("lift", false, "let calls run again")
+	if err := r.parseWords(args, 1); err != nil {
+		return err
+	}
+	if *lift || *reason != "" {
+		return r.stopCalls(ctx, *reason, *lift, std)
+	}
+	return r.change(ctx, std)
 }
 
 func runReload(ctx context.Context, args []string, std streams) error {
 	r := newRemote("reload", "reload [--config FILE]", "Makes what runs read its config again. Servers that have not changed keep their\nprocesses and calls.", std)
-	return r.change(ctx, args, std, false)
-}
-
-// change sends a command that changes something. A program without the server that is named does not
-// count if another has it.
-func (r *remote) change(ctx context.Context, args []string, std streams, named bool) error {
-	most := 1
-	if r.Name() == "reload" {
-		most = 0
-	}
-	if err := r.parseWords(args, most); err != nil {
+	if err := r.parseWords(args, 0); err != nil {
 		return err
 	}
-	if named && r.NArg() == 0 {
-		return usagef("%s: expected the name of a server (mcpbridge ps lists them)", r.Name())
+	return r.change(ctx, std)
+}
+
+// change sends the command that changes something. A program without the server that is named does not
+// count if another has it.
+func (r *remote) change(ctx context.Context, std streams) error {
+	done, asked, failed, err := r.answers(ctx, &daemon.Command{Name: r.Name(), Server: r.Arg(0)}, std)
+	switch {
+	case err != nil:
+		return err
+	case asked == 0:
+		return r.nothingRuns()
+	case len(failed) > 0 && (!done || r.Arg(0) == ""):
+		return &exitError{exitUsage, strings.Join(failed, "\n")}
 	}
-	if r.allCalls != nil && (*r.allCalls != "" || *r.lift) {
-		return r.stopCalls(ctx, std)
-	}
+	return nil
+}
+
+// answers sends a command to what runs and prints what was done, and returns how many programs there are, whether
+// one has done it, and why others have not.
+func (r *remote) answers(ctx context.Context, command *daemon.Command, std streams) (done bool, asked int, failed []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	var failed []string
-	done := false
-	asked, err := r.ask(ctx, &daemon.Command{Name: r.Name(), Server: r.Arg(0)}, func(line []byte) error {
+	asked, err = r.ask(ctx, command, func(line []byte) error {
 		var a answer
 		if err := json.Unmarshal(line, &a); err != nil {
 			return err
@@ -411,13 +423,5 @@ func (r *remote) change(ctx context.Context, args []string, std streams, named b
 		_, err := fmt.Fprintln(std.out, a.Done)
 		return err
 	})
-	switch {
-	case err != nil:
-		return err
-	case asked == 0:
-		return r.nothingRuns()
-	case len(failed) > 0 && (!done || r.Arg(0) == ""):
-		return &exitError{exitUsage, strings.Join(failed, "\n")}
-	}
-	return nil
+	return done, asked, failed, err
 }

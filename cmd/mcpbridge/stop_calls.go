@@ -17,30 +17,31 @@ const stoppedFile = "stopped"
 
 // stopCalls stops all calls of this user's programs, or lets them run again: those that run are told, and those
 // that start read it in a file.
-func (r *remote) stopCalls(ctx context.Context, std streams) error {
+func (r *remote) stopCalls(ctx context.Context, reason string, lift bool, std streams) error {
 	switch {
 	case r.config != "":
 		return usagef("stop: --all-calls and --lift are for all that runs, without --config")
 	case r.NArg() > 0:
 		return usagef("stop: --all-calls and --lift take no server (with a reason: --all-calls=REASON)")
-	case *r.lift && *r.allCalls != "":
+	case lift && reason != "":
 		return usagef("stop: expected --all-calls or --lift")
 	}
 	path, err := file.State(stoppedFile)
 	if err != nil {
 		return err
 	}
-	command := &daemon.Command{Name: "lift"}
-	if *r.lift {
+	command, done := &daemon.Command{Name: "lift"}, "calls run again"
+	if lift {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	} else {
-		command.Name, command.Reason = "stop-calls", *r.allCalls
+		command = &daemon.Command{Name: "stop-calls", Reason: reason}
+		done = "all calls are stopped, also of what starts, until mcpbridge stop --lift"
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return err
 		}
-		if err := os.WriteFile(path, []byte(command.Reason+"\n"), 0o600); err != nil {
+		if err := os.WriteFile(path, []byte(reason+"\n"), 0o600); err != nil {
 			return err
 		}
 	}
@@ -50,7 +51,6 @@ func (r *remote) stopCalls(ctx context.Context, std streams) error {
 	if err != nil {
 		return err
 	}
-	what := map[string]string{"lift": "calls run again", "stop-calls": "all calls are stopped, also of what starts, until mcpbridge stop --lift"}[command.Name]
-	_, err = fmt.Fprintf(std.out, "%s (%s told)\n", what, plural(asked, "program"))
+	_, err = fmt.Fprintf(std.out, "%s (%s told)\n", done, plural(asked, "program"))
 	return err
 }

@@ -14,7 +14,7 @@ var exported = map[string]struct{ names, methods int }{
 	"bridge":                 {68, 36},
 	"bridge/wire":            {123, 19},
 	"cmd/mcpbridge/config":   {32, 14},
-	"cmd/mcpbridge/stack":    {21, 42},
+	"cmd/mcpbridge/stack":    {21, 40},
 	"providers":              {121, 67},
 	"providers/providertest": {27, 6},
 	"toolformat":             {69, 18},

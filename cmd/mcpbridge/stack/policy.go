@@ -36,47 +36,29 @@ func readPolicy(cfg *config.Config) (*policy.Policy, error) {
 
 // resumeStop stops all calls if they were stopped when the program ended.
 func (s *Stack) resumeStop(path string) {
-	if path == "" || s.pool.approvals.Stopped() != "" {
+	if path == "" || s.pool.Approvals.Stopped() != "" {
 		return
 	}
 	reason, err := os.ReadFile(path)
 	if err == nil {
-		s.pool.approvals.Stop(strings.TrimSpace(string(reason)))
-		s.log.Warn("all calls are stopped (mcpbridge stop --lift ends that)", "reason", s.pool.approvals.Stopped())
+		s.pool.Approvals.Stop(strings.TrimSpace(string(reason)))
+		s.log.Warn("all calls are stopped (mcpbridge stop --lift ends that)", "reason", s.pool.Approvals.Stopped())
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		s.pool.approvals.Stop("it cannot be read whether they may run: " + err.Error())
+		s.pool.Approvals.Stop("it cannot be read whether they may run: " + err.Error())
 		s.log.Error("all calls are stopped: it cannot be read whether they may run", "reason", err)
 	}
 }
 
-// Policy returns the rules of the config.
-func (s *Stack) Policy() *policy.Policy { return s.policy }
-
-// Approvals returns the calls that wait for a person, of all Stacks of the pool.
-func (s *Stack) Approvals() *policy.Desk { return s.pool.approvals }
-
 // decide lets the config's policy decide about the calls of a source.
 func (s *Stack) decide(source bridge.Source) bridge.Source {
 	return policy.New(source, policy.Options{
-		Policy: s.policy, Desk: s.pool.approvals, Wait: s.cfg.Policy.Approvals.Wait, Where: s.whereToDecide,
+		Policy: s.Policy, Desk: s.pool.Approvals, Wait: s.cfg.Policy.Approvals.Wait, Where: s.whereToDecide,
 	})
 }
 
 // whereToDecide says how a person decides about an approval.
 func (s *Stack) whereToDecide(id string) string {
-	how := commandFor(s.cfg, "approvals decide", id, "--allow")
-	if address := s.approvalAddress(id); address != "" {
-		how += ", or " + address
-	}
-	return how
-}
-
-// approvalAddress returns where the console shows an approval; "" if clients know no address of it.
-func (s *Stack) approvalAddress(id string) string {
-	if s.cfg.PublicURL == "" {
-		return ""
-	}
-	return strings.TrimSuffix(s.cfg.PublicURL, "/") + "/approve/" + id
+	return commandFor(s.cfg, "approvals decide --allow", id, id)
 }
 
 // configureApprovals makes the desk of the pool what the config says.
@@ -86,7 +68,7 @@ func (s *Stack) configureApprovals() {
 	if len(own.Command) > 0 {
 		opts.Ask = func(a policy.Approval) { s.tell(a, own.Command) }
 	}
-	s.pool.approvals.Configure(opts)
+	s.pool.Approvals.Configure(opts)
 }
 
 // tellTime bounds the program that tells a person of an approval.
@@ -101,9 +83,7 @@ func (s *Stack) tell(a policy.Approval, command []string) {
 	}
 	p, err := process.Start(process.Command{
 		Path: command[0], Args: command[1:], Dir: s.cfg.Dir, Supervisor: s.pool.supervisor, Stderr: last.Add,
-		Env: process.Environ(map[string]string{
-			"MCPBRIDGE_APPROVAL": a.ID, "MCPBRIDGE_APPROVAL_TOOL": a.Target, "MCPBRIDGE_APPROVAL_URL": s.approvalAddress(a.ID),
-		}),
+		Env: process.Environ(map[string]string{"MCPBRIDGE_APPROVAL": a.ID, "MCPBRIDGE_APPROVAL_TOOL": a.Target}),
 	})
 	if err != nil {
 		warn(err)

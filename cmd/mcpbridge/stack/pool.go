@@ -25,7 +25,8 @@ import (
 // and processes of all other servers, and so do Stacks of one config for two environments. The limits
 // on child processes, and what becomes of the record of calls, are as the config of the latest Stack says.
 type Pool struct {
-	Desk weblogin.Desk // where people log in to servers at which each has an account of its own
+	Desk      weblogin.Desk // where people log in to servers at which each has an account of its own
+	Approvals *policy.Desk  // the calls that wait for a person; it may stop all
 
 	id         string // by which a loop of bridges is found
 	supervisor *process.Supervisor
@@ -34,7 +35,6 @@ type Pool struct {
 	buckets    rates.Buckets
 	books      books
 	lending    *web.Lending
-	approvals  *policy.Desk
 
 	mu      sync.Mutex // guards clients, and their users
 	clients map[[sha256.Size]byte]*pooled
@@ -42,7 +42,7 @@ type Pool struct {
 
 // NewPool returns a Pool without clients.
 func NewPool() *Pool {
-	return &Pool{id: rand.Text(), supervisor: process.NewSupervisor(), lending: web.NewLending(), approvals: policy.NewDesk(policy.DeskOptions{}), clients: map[[sha256.Size]byte]*pooled{}}
+	return &Pool{id: rand.Text(), supervisor: process.NewSupervisor(), lending: web.NewLending(), Approvals: policy.NewDesk(policy.DeskOptions{}), clients: map[[sha256.Size]byte]*pooled{}}
 }
 
 // Lending has the tools that clients lend, which Stacks show if their config allows it.

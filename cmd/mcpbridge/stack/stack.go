@@ -35,6 +35,8 @@ import (
 
 // A Stack is the sources of a config in one [bridge.Source].
 type Stack struct {
+	Policy *policy.Policy // the rules of the config
+
 	cfg      *config.Config
 	log      *slog.Logger
 	bridge   *bridge.Bridge
@@ -43,7 +45,6 @@ type Stack struct {
 	members  map[string]layers // of each member of bridge
 	access   profile.Options
 	pool     *Pool
-	policy   *policy.Policy
 	ownPool  bool // no other Stack has it
 	clients  []*use
 	guards   []namedGuard
@@ -127,7 +128,7 @@ func build(cfg *config.Config, opts Options) (*Stack, error) {
 	if s.roots, err = roots(cfg); err != nil {
 		return nil, err
 	}
-	if s.policy, err = readPolicy(cfg); err != nil {
+	if s.Policy, err = readPolicy(cfg); err != nil {
 		return nil, err
 	}
 	if err := s.openNatives(opts.Strict, opts.Credentials); err != nil {
