@@ -23,7 +23,7 @@ type Call struct {
 	Key        string    // a digest of the idempotency key; "" without one
 	Outcome    Outcome
 	Failed     bool // it ran, and the result has isError or the server has answered with an error
-	repeatable bool // to call the tool twice has no more effect than once
+	repeatable bool // calling the tool twice has the effect of one call
 }
 
 // An Outcome says whether a call ran.
@@ -208,7 +208,7 @@ func (b *Book) write(line []byte, put func(*logfile.File, []byte) (bool, error))
 // maxLine bounds the memory that is kept for lines.
 const maxLine = 4 << 10
 
-// clear forgets what only a file knew that is no longer kept. b.mu is held.
+// clear forgets the calls of files that are no longer kept. b.mu is held.
 func (b *Book) clear() {
 	oldest := b.file.Moves() - b.opts.Files
 	for _, all := range []map[scope]*entry{b.keys, b.doubts} {

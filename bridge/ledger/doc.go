@@ -16,5 +16,5 @@
 // # Concurrency
 //
 // Everything may be used from many goroutines. Book.mu is held while a line is written, and is taken alone.
-// There are no goroutines.
+// It starts no goroutines.
 package ledger

@@ -28,7 +28,7 @@ type File struct {
 	read  int64 // up to which Follow has had the file
 	own   int64 // bytes that Append has written since then
 	moves int
-	torn  bool // the last line has no end
+	torn  bool // the last line does not end in a newline
 }
 
 // Resolve makes a symbolic link stay one when the file is rotated.
@@ -161,7 +161,7 @@ func (f *File) Catch() error {
 func (f *File) Sync() error { return f.file.Sync() }
 
 // ready makes sure that the file is the one at the path, which another process may have moved, and that
-// it has room for more bytes. full says why it has none.
+// it has room for more bytes. full is why it could not be rotated.
 func (f *File) ready(more int64) (full, err error) {
 	info, err := os.Stat(f.Path)
 	switch {
