@@ -113,12 +113,14 @@ func (d *duplex) close(reason error) {
 	d.box.discard() // or its writer does
 }
 
-// answerGrace is how long requests may go on to be answered after the client has closed its end, or
-// the Server has canceled them.
-const answerGrace = time.Second
+// How long pending requests may go on to be answered.
+const (
+	answerGrace = time.Second     // after the connection has ended, or the Server has canceled them
+	pipedGrace  = 4 * time.Second // after a client on stdio has closed its end: it may have piped them in, to a server that only starts
+)
 
-// awaitAnswers waits until the pending requests are answered, at most for answerGrace.
-func (d *duplex) awaitAnswers(done <-chan struct{}) {
+// awaitAnswers waits until the pending requests are answered, at most for grace and until done.
+func (d *duplex) awaitAnswers(grace time.Duration, done <-chan struct{}) {
 	answered := make(chan struct{})
 	go func() {
 		d.work.Wait()
@@ -126,13 +128,13 @@ func (d *duplex) awaitAnswers(done <-chan struct{}) {
 	}()
 	select {
 	case <-answered:
-	case <-time.After(answerGrace):
+	case <-time.After(grace):
 	case <-done:
 	}
 }
 
 // endBox ends the outbox when the session has ended, with the answers to its requests.
 func (d *duplex) endBox() {
-	d.awaitAnswers(d.box.done)
+	d.awaitAnswers(answerGrace, d.box.done)
 	d.box.end(errClosing)
 }

@@ -56,6 +56,31 @@ func newPanicking(t *testing.T, calls ...string) (*parked, *bytes.Buffer) {
 	return p, log
 }
 
+// late is a source that takes a while to open, as one of servers that only start.
+type late struct {
+	panicking
+	wait func()
+}
+
+func (l late) Open(context.Context, *bridge.Caller) (bridge.Session, error) {
+	l.wait()
+	return l.panicking, nil
+}
+
+// What is piped in is answered by servers that only start.
+func TestPipedRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := New(late{wait: func() { time.Sleep(pipedGrace - time.Second) }}, Options{})
+		defer server.Close()
+		var out bytes.Buffer
+		in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}` + "\n" +
+			`{"jsonrpc":"2.0","id":2,"method":"tools/list"}` + "\n")
+		if err := server.ServeStdio(t.Context(), in, &out); err != nil || !strings.Contains(out.String(), `"id":2,"result"`) {
+			t.Errorf("%v: %s", err, &out)
+		}
+	})
+}
+
 // A panic of the source fails the request that it belongs to, and no other. Its cause is for the
 // log alone.
 func TestSourcePanics(t *testing.T) {

@@ -63,15 +63,15 @@ func (s *Server) ServeStream(ctx context.Context, client *Stream) error {
 	go func() { read <- d.readLines(client.In) }()
 	var err error
 	select {
-	case err = <-read: // a client that pipes its requests in wants the answers
-		d.awaitAnswers(ctx.Done())
+	case err = <-read:
+		d.awaitAnswers(pipedGrace, ctx.Done())
 	case err = <-written: // the client no longer reads
 		written <- err
 	case <-ctx.Done():
 	}
 	if ctx.Err() != nil {
 		d.end(errClosing)
-		d.awaitAnswers(nil)
+		d.awaitAnswers(answerGrace, nil)
 	}
 	d.close(io.EOF)
 	select {

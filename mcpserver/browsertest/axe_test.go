@@ -16,26 +16,24 @@ const violations = `axe.run(document).then((r) => r.violations.filter((v) => v.i
 // and keeps pictures of it with -artifacts.
 func (b tab) look(t *testing.T, name string) {
 	t.Helper()
-	if folder := os.Getenv(modulesVar); folder != "" {
-		axe, err := os.ReadFile(filepath.Join(folder, "node_modules", "axe-core", "axe.min.js"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](string(axe)+"\n;true")); err != nil {
-			t.Fatal(err)
-		}
-		for _, size := range [][2]int64{{390, 844}, {1280, 800}} {
-			for _, theme := range []string{"light", "dark"} {
-				if err := chromedp.Do(b.ctx, chromedp.EmulateViewport(size[0], size[1]), themed(theme)); err != nil {
-					t.Fatal(err)
-				}
-				found, err := chromedp.Run(b.ctx, chromedp.Evaluate[[]string](violations, chromedp.EvalAwaitPromise))
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, violation := range found {
-					t.Errorf("%s, %d wide, %s: %s", name, size[0], theme, violation)
-				}
+	axe, err := os.ReadFile(filepath.Join(modulesFolder(t), "axe-core", "axe.min.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](string(axe)+"\n;true")); err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range [][2]int64{{390, 844}, {1280, 800}} {
+		for _, theme := range []string{"light", "dark"} {
+			if err := chromedp.Do(b.ctx, chromedp.EmulateViewport(size[0], size[1]), themed(theme)); err != nil {
+				t.Fatal(err)
+			}
+			found, err := chromedp.Run(b.ctx, chromedp.Evaluate[[]string](violations, chromedp.EvalAwaitPromise))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, violation := range found {
+				t.Errorf("%s, %d wide, %s: %s", name, size[0], theme, violation)
 			}
 		}
 	}

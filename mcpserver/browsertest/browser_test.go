@@ -84,8 +84,8 @@ func TestBrowser(t *testing.T) {
 	})
 }
 
-// bundle builds one script for a page from a module and the packages that it imports.
-func bundle(t *testing.T, module string) string {
+// modulesFolder returns the folder of the npm packages; the test is skipped where there is none.
+func modulesFolder(t testing.TB) string {
 	t.Helper()
 	folder := os.Getenv(modulesVar)
 	if folder == "" {
@@ -95,6 +95,13 @@ func bundle(t *testing.T, module string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return modules
+}
+
+// bundle builds one script for a page from a module and the packages that it imports.
+func bundle(t *testing.T, module string) string {
+	t.Helper()
+	modules := modulesFolder(t)
 	out := filepath.Join(t.TempDir(), "page.js")
 	cmd := exec.Command(filepath.Join(modules, ".bin", "esbuild"), module, "--bundle", "--format=esm", "--log-level=warning", "--outfile="+out)
 	cmd.Env = append(os.Environ(), "NODE_PATH="+modules)
@@ -119,6 +126,7 @@ type browser struct{ ctx context.Context }
 // startBrowser starts Chromium with some features that it does not have by default.
 func startBrowser(t testing.TB, features ...string) browser {
 	t.Helper()
+	modulesFolder(t)
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if found, err := exec.LookPath(name); err == nil {
