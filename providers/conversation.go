@@ -245,7 +245,7 @@ func (c *Conversation) Resume(ctx context.Context, decisions map[string]Decision
 	if next == c {
 		return nil, c, err
 	}
-	return next.run.New(), next, err
+	return next.run.Messages[next.run.Begin:], next, err
 }
 
 // continued runs the loop and returns the conversation after it, or c if the loop did not run.

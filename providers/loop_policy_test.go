@@ -196,7 +196,7 @@ func TestDefer(t *testing.T) {
 		assistant: [1 dear {}] [2 free {}] [3 dearer {}]
 		tool: [1 did dear] [2 did free] [3 Error: denied: no]
 		assistant: all done`)
-	same(t, "new", show(whole.New()), `
+	same(t, "new", show(whole.Messages[whole.Begin:]), `
 		tool: [1 did dear] [2 did free] [3 Error: denied: no]
 		assistant: all done`)
 	same(t, "events", l.String(), `

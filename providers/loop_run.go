@@ -80,9 +80,6 @@ func (r *Run) closed() (messages []Message, deferred []*Call) {
 // broke reports whether the run ended before the model had answered.
 func (r *Run) broke() bool { return r.Stop == StopFailed || r.Stop == StopCanceled }
 
-// New returns the messages that the run added.
-func (r *Run) New() []Message { return r.Messages[r.Begin:] }
-
 // WaitingCalls returns the calls that wait, in call order.
 func (r *Run) WaitingCalls() []*Call {
 	var waiting []*Call

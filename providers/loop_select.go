@@ -113,6 +113,62 @@ func (r *runner) checkSelection() error {
 	return nil
 }
 
+// items returns what is listed of the tools of a set. Those of the request are of no member.
+func (r *runner) items(set *ToolSet) []bridge.Item {
+	listed := map[string]bridge.Item{}
+	if r.listed.list != nil {
+		for _, it := range r.listed.list.Items {
+			listed[it.Key] = it
+		}
+	}
+	own := r.task.Request.Tools
+	items := make([]bridge.Item, set.Len())
+	for i, tool := range set.Tools() {
+		items[i].Key = tool.Name
+		if own.Find(tool.Name) == nil {
+			items[i] = listed[tool.Name]
+		}
+	}
+	return items
+}
+
+// narrowed returns the tools of a set that the task leaves.
+func (r *runner) narrowed(set *ToolSet) *ToolSet {
+	if r.task.Only == nil {
+		return set
+	}
+	names := []string{}
+	for _, it := range r.items(set) {
+		if slices.ContainsFunc(r.task.Only, func(s Selection) bool { return s.includes(&it) }) {
+			names = append(names, it.Key)
+		}
+	}
+	return set.only(names)
+}
+
+// checkOnly returns the error of a task that leaves a tool which does not exist.
+func (r *runner) checkOnly() error {
+	if r.task.Only == nil {
+		return nil
+	}
+	items := r.items(r.set)
+	for _, s := range r.task.Only {
+		switch {
+		case slices.ContainsFunc(items, func(it bridge.Item) bool { return s.includes(&it) }):
+		case s.Member == "":
+			return toolformat.Errorf(toolformat.NotFound, "%s: %s", s.From, r.unknownTool(strings.Join(s.Match, ", ")))
+		default:
+			return notOffered(&s)
+		}
+	}
+	return nil
+}
+
+// notOffered returns the error of a selection of a member whose tools are not offered.
+func notOffered(s *Selection) error {
+	return toolformat.Errorf(toolformat.Invalid, "%s: no such tool of the server %.100q is offered", s.From, s.Member)
+}
+
 // selectedFrom returns the member that has a tool, and the tool's name there, if the task selects that member.
 func (r *runner) selectedFrom(tool string) (member, own string) {
 	if r.task.Select == nil || r.listed.list == nil {

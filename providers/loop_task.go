@@ -28,9 +28,9 @@ type Task struct {
 	// means that it need not. One that is not offered is an error.
 	Must *Selection
 
-	// Only are the names of the tools that are offered, in Request.Tools or the Loop; nil means
-	// all. A name of no tool is an error.
-	Only []string
+	// Only are the tools that are offered, of those of the Request and of the Loop; nil means all. The Request's
+	// are of no Member. A selection without a tool is an error.
+	Only []Selection
 
 	Options Options
 

@@ -50,8 +50,8 @@ func TestRun(t *testing.T) {
 		first.System != "be brief" || first.Tools.Len() != 1 || first.Tools != second.Tools {
 		t.Errorf("requests %+v\n%+v", first, second)
 	}
-	if len(r.New()) != 3 {
-		t.Errorf("%d new messages", len(r.New()))
+	if n := len(r.Messages) - r.Begin; n != 3 {
+		t.Errorf("%d new messages", n)
 	}
 }
 

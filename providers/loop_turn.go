@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -107,18 +106,14 @@ func (r *runner) checkChoice() error {
 		return err
 	}
 	if must := r.task.Must; must != nil && r.mustCall() == nil {
-		return toolformat.Errorf(toolformat.Invalid, "%s: no such tool of the server %.100q is offered", must.From, must.Member)
+		return notOffered(must)
 	}
-	names := r.task.Only
-	switch choice := r.task.Request.Choice; choice {
-	case ChoiceAuto, ChoiceNone, ChoiceRequired:
-	default:
-		names = append(slices.Clip(names), string(choice))
+	if err := r.checkOnly(); err != nil {
+		return err
 	}
-	for _, name := range names {
-		if r.set.Find(name) == nil {
-			return toolformat.Errorf(toolformat.NotFound, "tool_choice: %s", r.unknownTool(name))
-		}
+	choice := r.task.Request.Choice
+	if choice != ChoiceAuto && choice != ChoiceNone && choice != ChoiceRequired && r.set.Find(string(choice)) == nil {
+		return toolformat.Errorf(toolformat.NotFound, "tool_choice: %s", r.unknownTool(string(choice)))
 	}
 	return nil
 }
@@ -126,7 +121,7 @@ func (r *runner) checkChoice() error {
 // offerTools makes the set of tools that the model is offered, and notes what its provider
 // cannot express.
 func (r *runner) offerTools() {
-	r.set = merge(r.task.Request.Tools, r.listed.selected(r.task, modelKey(r.provider, r.task.Request.Model))).only(r.task.Only)
+	r.set = r.narrowed(merge(r.task.Request.Tools, r.listed.selected(r.task, modelKey(r.provider, r.task.Request.Model))))
 	if r.toolless || r.set.Len() == 0 {
 		r.set = nil
 	}

@@ -180,6 +180,16 @@ func (l *Loop) list(ctx context.Context) (*toolList, error) {
 	return l.toolbox.cached(list), nil
 }
 
+// Names returns the names of the tools, by the members of a Bridge that have them and the names there. The map must
+// not be changed. It is nil if the tools cannot be listed.
+func (l *Loop) Names(ctx context.Context) map[[2]string]string {
+	listed, err := l.list(ctx)
+	if err != nil || listed.list == nil {
+		return nil
+	}
+	return listed.names()
+}
+
 // maxCached bounds the lists that a toolbox keeps: callers can see different ones.
 const maxCached = 8
 
@@ -214,9 +224,24 @@ type toolList struct {
 	list *bridge.List
 	all  *ToolSet // nil for a nil list
 
-	mu      sync.Mutex          // guards what follows
-	without map[string]*ToolSet // the tools that are not refused, by modelKey
-	picked  map[string]*ToolSet // those that tasks select
+	mu      sync.Mutex           // guards what follows
+	without map[string]*ToolSet  // the tools that are not refused, by modelKey
+	picked  map[string]*ToolSet  // those that tasks select
+	owned   map[[2]string]string // their names, by their members and the names there; nil until somebody asks
+}
+
+// names returns the names of the tools, by their members and the names there.
+func (l *toolList) names() map[[2]string]string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.owned == nil {
+		l.owned = make(map[[2]string]string, len(l.list.Items))
+		for i := range l.list.Items {
+			it := &l.list.Items[i]
+			l.owned[[2]string{it.Member, cmp.Or(it.Own, it.Key)}] = it.Key
+		}
+	}
+	return l.owned
 }
 
 // modelKey identifies a model of a provider.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -96,7 +97,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, api endpoint.API)
 			t.end()
 		}
 	}()
-	if t.req, refused = s.read(w, r, visit, api, ownerOf(&caller)); refused != nil {
+	if t.req, refused = s.read(w, r, t, api); refused != nil {
 		return nil, refused
 	}
 	var settings providers.Settings
@@ -106,7 +107,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, api endpoint.API)
 	if err := t.req.Override(&settings, t.chosen.Provider); err != nil {
 		return nil, endpoint.Invalid(err)
 	}
-	if t.loop, err = s.opts.Toolbox.Open(t.ctx, &t.caller); err != nil {
+	if err = t.open(s.opts.Toolbox); err != nil {
 		return nil, notOpen(err)
 	}
 	messages, view, err := s.rounds.conversation(ownerOf(&caller), t.req.Previous, signedBy(t.req, t.chosen.Provider))
@@ -115,6 +116,9 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, api endpoint.API)
 	}
 	if messages, err = arrange(messages); err != nil {
 		return nil, endpoint.Invalid(err)
+	}
+	if len(t.req.Only) > maxAllowed {
+		return nil, endpoint.Invalid(fmt.Errorf("tool_choice: expected at most %d tools", maxAllowed))
 	}
 	selection, err := selectionOf(r.Header, t.req)
 	if err != nil {
@@ -173,6 +177,9 @@ func (s *Server) fallbacks(t *task) (all []providers.Fallback, err error) {
 	return all, nil
 }
 
+// maxAllowed bounds the tools that a request allows, each of which is looked for in all that there are.
+const maxAllowed = 1000
+
 // ToolsHeader is the header of a request with globs of the bridge's tools that its model is offered, separated by
 // commas.
 const ToolsHeader = "X-Mcpbridge-Tools"
@@ -212,21 +219,43 @@ func signedBy(req *endpoint.Request, p providers.Provider) []providers.Message {
 	return kept
 }
 
-// read reads a request of an owner.
-func (s *Server) read(w http.ResponseWriter, r *http.Request, v *visit, api endpoint.API, owner string) (*endpoint.Request, *endpoint.Error) {
-	body, refused := s.body(w, r, v)
+// open opens the tools for the caller, unless they are open.
+func (t *task) open(toolbox *providers.Toolbox) (err error) {
+	if t.loop == nil {
+		t.loop, err = toolbox.Open(t.ctx, &t.caller)
+	}
+	return err
+}
+
+// tools returns the name that models have for a tool of a server; one that is gone has that of the default prefix.
+func (t *task) tools(toolbox *providers.Toolbox) func(server, name string) string {
+	names := sync.OnceValue(func() map[[2]string]string {
+		if t.open(toolbox) != nil {
+			return nil
+		}
+		return t.loop.Names(t.ctx)
+	})
+	return func(server, name string) string {
+		return cmp.Or(names()[[2]string{server, name}], server+"__"+name)
+	}
+}
+
+// read reads the request of a task.
+func (s *Server) read(w http.ResponseWriter, r *http.Request, t *task, api endpoint.API) (*endpoint.Request, *endpoint.Error) {
+	body, refused := s.body(w, r, t.visit)
 	if refused != nil {
 		return nil, refused
 	}
 	size, crowded := int64(len(body)), false // with the items that the request refers to, perhaps again and again
-	req, err := api.Read(body, func(id string) json.RawMessage {
-		item := s.rounds.item(owner, id)
+	item := func(id string) json.RawMessage {
+		item := s.rounds.item(ownerOf(&t.caller), id)
 		size += int64(len(item))
-		if crowded = crowded || size > s.opts.MaxBody || !v.grow(int64(len(item))); crowded {
+		if crowded = crowded || size > s.opts.MaxBody || !t.visit.grow(int64(len(item))); crowded {
 			return nil
 		}
 		return item
-	})
+	}
+	req, err := api.Read(body, item, t.tools(s.opts.Toolbox))
 	if err == nil {
 		req.Fallbacks, err = endpoint.ReadFallbacks(body)
 	}

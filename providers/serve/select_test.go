@@ -14,9 +14,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers/serve"
 )
 
-// A request selects tools of the bridge by a header, and by the MCP servers that its API has: by their
-// names, never by their URLs.
-func TestSelection(t *testing.T) {
+// selecting returns a server whose bridge has the servers git and docs, with the tools get and put each.
+func selecting(t *testing.T) (*serve.Server, *scripted) {
 	var all []bridge.Member
 	for _, name := range []string{"git", "docs"} {
 		var tools []bridge.Tool
@@ -31,17 +30,56 @@ func TestSelection(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer native.Close()
+		t.Cleanup(func() { native.Close() })
 		all = append(all, bridge.Member{Name: name, Source: native})
 	}
 	model := &scripted{}
-	server := serve.New(serve.Options{
+	return serve.New(serve.Options{
 		Toolbox: providers.NewToolbox(bridge.New(bridge.Options{}, all...)),
 		Caller:  func(*http.Request) bridge.Caller { return bridge.Caller{} },
 		Model: func(string) (providers.Candidate, providers.Settings, error) {
 			return providers.Candidate{Provider: model, Model: "m"}, providers.Settings{}, nil
 		},
-	})
+	}), model
+}
+
+// checkOffered sends a request, and compares the names of the tools that the model is offered, and what it must
+// call, or "400 " and the error.
+func checkOffered(t *testing.T, server *serve.Server, model *scripted, path, header, body, want string) {
+	t.Helper()
+	model.turns, model.requests = []providers.Turn{says("ok")}, nil
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/"+path, strings.NewReader(body))
+	if header != "" {
+		r.Header.Set(serve.ToolsHeader, header)
+	}
+	w := httptest.NewRecorder()
+	server.ServeHTTP(w, r)
+	if wrong, ok := strings.CutPrefix(want, "400 "); ok {
+		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), wrong) {
+			t.Errorf("%s: %d %s", want, w.Code, w.Body)
+		}
+		return
+	}
+	if w.Code != http.StatusOK {
+		t.Errorf("%s: %d %s", body, w.Code, w.Body)
+		return
+	}
+	var names []string
+	for _, tool := range model.requests[0].Tools.Tools() {
+		names = append(names, tool.Name)
+	}
+	if choice := model.requests[0].Choice; choice != providers.ChoiceAuto {
+		names = append(names, "must", string(choice))
+	}
+	if got := strings.Join(names, " "); got != want {
+		t.Errorf("%s: %s, want %s", body, got, want)
+	}
+}
+
+// A request selects tools of the bridge by a header, and by the MCP servers that its API has: by their
+// names, never by their URLs.
+func TestSelection(t *testing.T) {
+	server, model := selecting(t)
 	const (
 		completions = `"messages":[{"role":"user","content":"hi"}]`
 		messages    = `"max_tokens":9,"messages":[{"role":"user","content":"hi"}]`
@@ -57,7 +95,11 @@ func TestSelection(t *testing.T) {
 		{"responses", "", input + `,"tools":[{"type":"mcp","server_label":"x"}]`, `400 tools[0].server_label: no tools of a server \"x\" are available: the servers are docs, git`},
 		{"responses", "", input + `,"tools":[{"type":"mcp"}]`, "400 tools[0].server_label: expected the name"},
 		{"responses", "", input + `,"tools":[{"type":"mcp","server_label":"git","require_approval":"always"}]`, "400 tools[0].require_approval: "},
-		{"responses", "", input + `,"tools":[{"type":"mcp","server_label":"git"},{"type":"mcp","server_label":"git","allowed_tools":["get"]}]`, `400 tools[1].server_label: \"git\" is that of another tool, too`}, {"responses", "", input + `,"tools":[{"type":"mcp","server_label":"git"}],"tool_choice":{"type":"mcp","server_label":"git","name":"put"}`, "git__get git__put must git__put"}, {"responses", "", input + `,"tools":[{"type":"mcp","server_label":"git"},{"type":"mcp","server_label":"docs"}],"tool_choice":{"type":"mcp","server_label":"docs"}`, "docs__get docs__put must required"}, {"responses", "", input + `,"tools":[{"type":"mcp","server_label":"git"}],"tool_choice":{"type":"mcp","server_label":"docs"}`, "400 tool_choice.server_label: expected that of a tool"}, {"responses", "", input + `,"tools":[{"type":"mcp","server_label":"git"}],"tool_choice":{"type":"mcp","server_label":"git","name":"x"}`, `400 tool_choice: no such tool of the server \"git\" is offered`},
+		{"responses", "", input + `,"tools":[{"type":"mcp","server_label":"git"},{"type":"mcp","server_label":"git","allowed_tools":["get"]}]`, `400 tools[1].server_label: \"git\" is that of another tool, too`},
+		{"responses", "", input + `,"tools":[{"type":"mcp","server_label":"git"}],"tool_choice":{"type":"mcp","server_label":"git","name":"put"}`, "git__get git__put must git__put"},
+		{"responses", "", input + `,"tools":[{"type":"mcp","server_label":"git"},{"type":"mcp","server_label":"docs"}],"tool_choice":{"type":"mcp","server_label":"docs"}`, "docs__get docs__put must required"},
+		{"responses", "", input + `,"tools":[{"type":"mcp","server_label":"git"}],"tool_choice":{"type":"mcp","server_label":"docs"}`, "400 tool_choice.server_label: expected that of a tool"},
+		{"responses", "", input + `,"tools":[{"type":"mcp","server_label":"git"}],"tool_choice":{"type":"mcp","server_label":"git","name":"x"}`, `400 tool_choice: no such tool of the server \"git\" is offered`},
 		{"responses", "*", input + `,"tools":[{"type":"mcp","server_label":"git"}]`, "400 X-Mcpbridge-Tools: the request itself selects servers"},
 		{"messages", "", messages + `,"mcp_servers":[{"type":"url","name":"docs","url":"http://127.0.0.1:1"}]`, "docs__get docs__put"},
 		{"messages", "", messages + `,"mcp_servers":[{"name":"docs","tool_configuration":{"allowed_tools":["get"]}}]`, "docs__get"},
@@ -67,33 +109,26 @@ func TestSelection(t *testing.T) {
 		{"messages", "", messages + `,"mcp_servers":[{"name":"x"}]`, `400 mcp_servers.0.name: no tools of a server \"x\"`},
 		{"messages", "", messages + `,"tools":[{"type":"mcp_toolset","mcp_server_name":"git"}]`, "400 tools.0.mcp_server_name: expected a name in mcp_servers"},
 	} {
-		model.turns, model.requests = []providers.Turn{says("ok")}, nil
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/"+c.path, strings.NewReader(`{"model":"here/m",`+c.body+"}"))
-		if c.header != "" {
-			r.Header.Set(serve.ToolsHeader, c.header)
-		}
-		w := httptest.NewRecorder()
-		server.ServeHTTP(w, r)
-		if wrong, ok := strings.CutPrefix(c.want, "400 "); ok {
-			if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), wrong) {
-				t.Errorf("%s: %d %s", c.want, w.Code, w.Body)
-			}
-			continue
-		}
-		if w.Code != http.StatusOK {
-			t.Errorf("%s: %d %s", c.body, w.Code, w.Body)
-			continue
-		}
-		var names []string
-		for _, tool := range model.requests[0].Tools.Tools() {
-			names = append(names, tool.Name)
-		}
-		if choice := model.requests[0].Choice; choice != providers.ChoiceAuto {
-			names = append(names, "must", string(choice))
-		}
-		if got := strings.Join(names, " "); got != c.want {
-			t.Errorf("%s: %s, want %s", c.body, got, c.want)
-		}
+		checkOffered(t, server, model, c.path, c.header, "{"+`"model":"here/m",`+c.body+"}", c.want)
+	}
+}
+
+// With allowed_tools of Responses the model is offered only those: functions, servers, and tools of theirs.
+func TestAllowedServers(t *testing.T) {
+	server, model := selecting(t)
+	const (
+		own     = `{"type":"function","name":"put","parameters":{"type":"object"}}`
+		allowed = `"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[`
+	)
+	for _, c := range []struct{ body, want string }{
+		{`"tools":[{"type":"mcp","server_label":"git"},{"type":"mcp","server_label":"docs"},` + own + `],` + allowed + `{"type":"mcp","server_label":"git"},{"type":"mcp","server_label":"docs","name":"put"},{"type":"web_search"},{"type":"function","name":"put"}]}`, "put git__get git__put docs__put"},
+		{`"tools":[{"type":"mcp","server_label":"git"},` + own + `],` + allowed + `{"type":"function","name":"git__get"}]}`, "git__get"},
+		{`"tools":[{"type":"mcp","server_label":"git"}],` + allowed + `{"type":"mcp","server_label":"docs"}]}`, "400 tool_choice.tools[0].server_label: expected that of a tool"},
+		{`"tools":[{"type":"mcp","server_label":"git"}],` + allowed + `{"type":"mcp","server_label":"git","name":"x"}]}`, `400 tool_choice: no such tool of the server \"git\" is offered`},
+		{allowed + `{"type":"function"}]}`, `400 tool_choice.tools[0].name: expected the name of a tool`},
+		{allowed + strings.Repeat(`{"type":"function","name":"x"},`, 1000) + `{"type":"function","name":"x"}]}`, `400 tool_choice: expected at most 1000 tools`},
+	} {
+		checkOffered(t, server, model, "responses", "", `{"model":"here/m","input":"hi",`+c.body+"}", c.want)
 	}
 }
 
@@ -221,5 +256,40 @@ func TestCallsSentBack(t *testing.T) {
 		{"type":"function_call","call_id":"`+id+`","name":"draw","arguments":"{}"},{"type":"function_call_output","call_id":"`+id+`","output":"a cat"}]}`)
 	if got := show(f.requests[2].Messages); got != `user go|assistant  double({"n":2})|tool 4|assistant  draw({})|tool a cat` {
 		t.Error(got)
+	}
+}
+
+// The calls that a client sends back have the names that the model knows, whatever the prefix of their server is.
+func TestCallsSentBackNames(t *testing.T) {
+	get, err := bridge.Func("get", "Gets.", func(context.Context, struct{}) (string, error) { return "", nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	native, err := bridge.NewNative(bridge.NativeOptions{}, get)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer native.Close()
+	prefix, plain := "g.", ""
+	model := &scripted{}
+	server := serve.New(serve.Options{
+		Toolbox: providers.NewToolbox(bridge.New(bridge.Options{}, bridge.Member{Name: "git", Source: native, Prefix: &prefix}, bridge.Member{Name: "docs", Source: native, Prefix: &plain})),
+		Caller:  func(*http.Request) bridge.Caller { return bridge.Caller{} },
+		Model: func(string) (providers.Candidate, providers.Settings, error) {
+			return providers.Candidate{Provider: model, Model: "m"}, providers.Settings{}, nil
+		},
+	})
+	for path, form := range map[string]string{
+		"responses": `"input":[{"role":"user","content":"go"},{"type":"mcp_call","id":"u1","server_label":"SERVER","name":"get","arguments":"{}","output":"1"}]}`,
+		"messages":  `"max_tokens":9,"messages":[{"role":"user","content":"go"},{"role":"assistant","content":[{"type":"mcp_tool_use","id":"u1","name":"get","server_name":"SERVER","input":{}},{"type":"mcp_tool_result","tool_use_id":"u1","content":"1"}]}]}`,
+	} {
+		for name, want := range map[string]string{"git": "g.get", "docs": "get", "gone": "gone__get"} {
+			model.turns, model.requests = []providers.Turn{says("ok")}, nil
+			w := httptest.NewRecorder()
+			server.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/"+path, strings.NewReader(`{"model":"m",`+strings.Replace(form, "SERVER", name, 1))))
+			if w.Code != http.StatusOK || model.requests[0].Messages[1].Calls()[0].Name != want {
+				t.Errorf("%s %s: %d %s, asked %+v", path, name, w.Code, w.Body, model.requests)
+			}
+		}
 	}
 }

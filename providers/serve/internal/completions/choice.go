@@ -7,6 +7,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
 )
 
 // readChoice reads tool_choice: a word, the tool that must be called, or those that may be.
@@ -42,13 +43,13 @@ func (r *request) chooseMode(member, word string) error {
 
 // readAllowed reads the tools that may be called, and the choice among them.
 func (r *request) readAllowed(allowed json.RawMessage) error {
-	r.only = []string{}
+	r.only = []providers.Selection{}
 	for tool := range wire.Elements(wire.Lookup(allowed, "tools")) {
 		name := rawjson.TextAt(tool, "function", "name")
 		if name == "" {
 			return fmt.Errorf(`tool_choice.allowed_tools.tools: expected functions, each as {"type":"function","function":{"name":…}}`)
 		}
-		r.only = append(r.only, name)
+		r.only = append(r.only, providers.Selection{Match: endpoint.Literal([]string{name}), From: "tool_choice"})
 	}
 	return r.chooseMode("tool_choice.allowed_tools.mode", rawjson.TextAt(allowed, "mode"))
 }

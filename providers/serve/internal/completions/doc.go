@@ -18,7 +18,7 @@ import (
 type API struct{}
 
 // Read implements endpoint.API.
-func (API) Read(body []byte, _ func(string) json.RawMessage) (*endpoint.Request, error) {
+func (API) Read(body []byte, _ func(string) json.RawMessage, _ func(string, string) string) (*endpoint.Request, error) {
 	r, err := readRequest(body)
 	if err != nil {
 		return nil, err

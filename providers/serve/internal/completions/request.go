@@ -36,7 +36,7 @@ type request struct {
 	messages []providers.Message
 	set      *providers.ToolSet // of the client's own tools
 	choice   providers.Choice
-	only     []string                   // the tools that may be called; nil means all
+	only     []providers.Selection      // the tools that may be called; nil means all
 	rest     map[string]json.RawMessage // the members that are not mapped
 }
 

@@ -14,9 +14,10 @@ import (
 // An API is the HTTP API of one vendor, as its clients speak it. It keeps nothing and may be used from
 // many goroutines.
 type API interface {
-	// Read reads the body of a request, which may refer to items of earlier answers: kept returns one by its id,
-	// or nil. The error is an *Error, or is for the client and begins with the path of the member that is wrong.
-	Read(body []byte, kept func(id string) json.RawMessage) (*Request, error)
+	// Read reads the body of a request, which may refer to items of earlier answers and to tools of servers: kept
+	// returns an item by its id, or nil; named returns the name that models have for a server's tool. The error is
+	// an *Error, or is for the client and begins with the path of the member that is wrong.
+	Read(body []byte, kept func(id string) json.RawMessage, named func(server, tool string) string) (*Request, error)
 
 	// Fail answers a request that was not read, or not let in.
 	Fail(w http.ResponseWriter, e *Error)
@@ -30,7 +31,7 @@ type Request struct {
 	Messages  []providers.Message
 	Tools     *providers.ToolSet // the client's own
 	Choice    providers.Choice
-	Only      []string              // the tools that may be called; nil means all
+	Only      []providers.Selection // the tools that may be called; nil means all
 	Select    []providers.Selection // the tools of the bridge that are offered; nil means all
 	Must      *providers.Selection  // the tools of the bridge of which one must be called first; nil means that none must
 	Stream    bool

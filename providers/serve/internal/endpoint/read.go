@@ -139,10 +139,8 @@ func AddResult(messages []providers.Message, id string, parts []providers.Part, 
 }
 
 // Ran returns the parts of the assistant's message for a call that has run here: the call and its result, which has
-// some content. Clients have both in one message. The name of the tool begins with that of its server, as the bridge
-// has it unless its config has another prefix.
-func Ran(server string, call *providers.Call, content []providers.Part, failed bool) ([]providers.Part, error) {
-	call.Name = server + "__" + call.Name
+// some content. Clients have both in one message.
+func Ran(call *providers.Call, content []providers.Part, failed bool) ([]providers.Part, error) {
 	result, err := resultOf(content, failed)
 	if err != nil {
 		return nil, err

@@ -89,13 +89,13 @@ func (b *block) parts(ofAssistant bool) ([]providers.Part, error) {
 }
 
 // ran returns the parts of a call that has run here, with its result.
-func (b *block) ran(result *block) ([]providers.Part, error) {
+func (r *request) ran(b, result *block) ([]providers.Part, error) {
 	content, err := contentParts(result.Content)
 	if err != nil {
 		return nil, err
 	}
-	call := &providers.Call{ID: b.ID, Name: b.Name, Arguments: providers.Arguments(string(b.Input))}
-	return endpoint.Ran(b.Server, call, content, result.IsError)
+	call := &providers.Call{ID: b.ID, Name: r.named(b.Server, b.Name), Arguments: providers.Arguments(string(b.Input))}
+	return endpoint.Ran(call, content, result.IsError)
 }
 
 // ranElsewhere are the blocks of the assistant, beside the results, that only Anthropic's API understands.

@@ -21,8 +21,8 @@ import (
 type API struct{}
 
 // Read implements endpoint.API.
-func (API) Read(body []byte, _ func(string) json.RawMessage) (*endpoint.Request, error) {
-	r, err := readRequest(body)
+func (API) Read(body []byte, _ func(string) json.RawMessage, named func(string, string) string) (*endpoint.Request, error) {
+	r, err := readRequest(body, named)
 	if err != nil {
 		return nil, dotted(err)
 	}

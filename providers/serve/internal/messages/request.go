@@ -32,6 +32,7 @@ type request struct {
 	Servers []mcpServer `json:"mcp_servers"`
 	parameters
 
+	named     func(server, tool string) string // returns the name that models have for a server's tool
 	system    string
 	messages  []providers.Message
 	set       *providers.ToolSet // of the client's own tools
@@ -47,8 +48,8 @@ type message struct {
 }
 
 // readRequest parses a body. The error names the path of what is invalid.
-func readRequest(body []byte) (*request, error) {
-	var r request
+func readRequest(body []byte, named func(server, tool string) string) (*request, error) {
+	r := request{named: named}
 	var err error
 	if r.rest, err = endpoint.Read(body, &r, parameter.Parameters(all).Mapped()); err != nil {
 		return nil, err
@@ -173,7 +174,7 @@ func (r *request) add(m *message) error {
 		case b.Type == mcpUse:
 			uses[b.ID] = b
 		case b.Type == mcpResult && uses[b.CallID] != nil:
-			some, err := uses[b.CallID].ran(b)
+			some, err := r.ran(uses[b.CallID], b)
 			parts = append(parts, some...)
 			return err
 		}

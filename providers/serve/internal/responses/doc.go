@@ -17,8 +17,8 @@ import (
 type API struct{}
 
 // Read implements endpoint.API.
-func (API) Read(body []byte, kept func(string) json.RawMessage) (*endpoint.Request, error) {
-	r, err := readRequest(body, kept)
+func (API) Read(body []byte, kept func(string) json.RawMessage, named func(string, string) string) (*endpoint.Request, error) {
+	r, err := readRequest(body, kept, named)
 	if err != nil {
 		return nil, err
 	}

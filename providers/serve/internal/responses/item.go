@@ -146,8 +146,8 @@ func (r *request) addRun(i *item) error {
 	if !isText && !rawjson.IsNull(output) { // an error may be an object
 		text = string(output)
 	}
-	call := &providers.Call{ID: i.ID, Name: i.Name, Arguments: providers.Arguments(i.Arguments)}
-	parts, err := endpoint.Ran(i.Server, call, []providers.Part{{Type: providers.PartText, Text: text}}, failed)
+	call := &providers.Call{ID: i.ID, Name: r.named(i.Server, i.Name), Arguments: providers.Arguments(i.Arguments)}
+	parts, err := endpoint.Ran(call, []providers.Part{{Type: providers.PartText, Text: text}}, failed)
 	r.addPart(parts...)
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -26,15 +27,16 @@ type request struct {
 	Previous     string          `json:"previous_response_id"`
 	parameters
 
-	id         string                          // of the response
-	kept       func(id string) json.RawMessage // returns an item of an earlier response, or nil
+	id         string                           // of the response
+	kept       func(id string) json.RawMessage  // returns an item of an earlier response, or nil
+	named      func(server, tool string) string // returns the name that models have for a server's tool
 	system     strings.Builder
 	messages   []providers.Message
 	set        *providers.ToolSet   // of the client's own tools
 	texts      map[string]bool      // those of its tools that take a text (custom tools)
 	namespaces map[string][2]string // the namespaces of its functions, and their names there
 	choice     providers.Choice
-	only       []string                   // the tools that may be called; nil means all
+	only       []providers.Selection      // the tools that may be called; nil means all
 	selection  []providers.Selection      // the tools of the bridge that are offered; nil means all
 	must       *providers.Selection       // those of which one must be called; nil means that none must
 	listed     map[string]bool            // the servers whose tools the input, an earlier response or this one lists
@@ -42,8 +44,8 @@ type request struct {
 }
 
 // readRequest parses a body. The error names the path of what is invalid.
-func readRequest(body []byte, kept func(string) json.RawMessage) (*request, error) {
-	r := request{id: "resp_" + rand.Text(), kept: kept, listed: map[string]bool{}}
+func readRequest(body []byte, kept func(string) json.RawMessage, named func(string, string) string) (*request, error) {
+	r := request{id: "resp_" + rand.Text(), kept: kept, named: named, listed: map[string]bool{}}
 	var err error
 	if r.rest, err = endpoint.Read(body, &r, parameter.Parameters(all).Mapped()); err != nil {
 		return nil, err
@@ -116,20 +118,43 @@ func (r *request) readChoice() error {
 		r.choice = providers.Choice(name)
 		return nil
 	case "allowed_tools":
-		r.only = []string{}
-		for tool := range wire.Elements(wire.Lookup(r.Choice, "tools")) {
-			name := rawjson.TextAt(tool, "name")
-			if name == "" {
-				return fmt.Errorf(`tool_choice.tools: expected functions, each as {"type":"function","name":…}`)
-			}
-			r.only = append(r.only, name)
-		}
-		return r.chooseMode("tool_choice.mode", rawjson.TextAt(r.Choice, "mode"))
+		return r.readAllowed()
 	case "mcp":
 		return r.mustCall(rawjson.TextAt(r.Choice, "server_label"), rawjson.TextAt(r.Choice, "name"))
 	default:
 		return fmt.Errorf("tool_choice.type: %.40q is not supported: expected function, custom, mcp or allowed_tools", kind)
 	}
+}
+
+// readAllowed reads the tools that may be called, and the choice among them. Tools that are left out are not called
+// anyway.
+func (r *request) readAllowed() error {
+	r.only = []providers.Selection{}
+	err := member.Elements("tools", "an array", wire.Lookup(r.Choice, "tools"), func(_ int, tool []byte) error {
+		kind, name, one := rawjson.TextAt(tool, "type"), rawjson.TextAt(tool, "name"), providers.Selection{From: "tool_choice"}
+		switch {
+		case slices.Contains(hosted, kind):
+			return nil
+		case kind == "mcp":
+			one.Member = rawjson.TextAt(tool, "server_label")
+			if err := r.selects(one.Member); err != nil {
+				return err
+			}
+		case kind != "function" && kind != "custom":
+			return fmt.Errorf("type: expected function, custom or mcp, got %.40q", kind)
+		case name == "":
+			return fmt.Errorf("name: expected the name of a tool")
+		}
+		if name != "" {
+			one.Match = endpoint.Literal([]string{inNamespace(rawjson.TextAt(tool, "namespace"), name)})
+		}
+		r.only = append(r.only, one)
+		return nil
+	})
+	if err != nil {
+		return member.In("tool_choice", err)
+	}
+	return r.chooseMode("tool_choice.mode", rawjson.TextAt(r.Choice, "mode"))
 }
 
 // chooseMode sets the choice that a word names. member is its place, for the error.

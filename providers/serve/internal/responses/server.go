@@ -9,6 +9,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/member"
 )
 
 // addServer reads a tool of the type mcp. It stands for the server of the bridge with its label: the URL of
@@ -42,11 +43,19 @@ func (r *request) addServer(at int, tool []byte) error {
 	return nil
 }
 
+// selects returns the error of a choice that names a server whose tools the request does not have.
+func (r *request) selects(server string) error {
+	if slices.ContainsFunc(r.selection, func(s providers.Selection) bool { return s.Member == server }) {
+		return nil
+	}
+	return fmt.Errorf("server_label: expected that of a tool of the type mcp, got %.100q", server)
+}
+
 // mustCall reads a tool_choice of the type mcp: a server whose tools the request has, and the tool of it that must be
 // called; "" means any of its tools.
 func (r *request) mustCall(server, tool string) error {
-	if !slices.ContainsFunc(r.selection, func(s providers.Selection) bool { return s.Member == server }) {
-		return fmt.Errorf("tool_choice.server_label: expected that of a tool of the type mcp, got %.100q", server)
+	if err := r.selects(server); err != nil {
+		return member.In("tool_choice", err)
 	}
 	r.must = &providers.Selection{Member: server, From: "tool_choice"}
 	if tool != "" {
