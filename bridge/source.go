@@ -46,6 +46,10 @@ type Request struct {
 	Model  string       // that has made the call for the caller, as "provider/model"; "" without one
 	Key    string       // an idempotency key that came beside Params; "" without one
 
+	// Approved is the word of a person who was asked about the call on its way here, so that no policy
+	// asks again; nil if nobody was. It never comes from a client.
+	Approved *Decision
+
 	// Secrets are hidden values that the arguments of this call or another one of the caller have,
 	// which nothing but results may show; nil means none. They may be kept after Do has returned.
 	Secrets *Secrets

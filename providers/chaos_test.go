@@ -73,11 +73,11 @@ func (c *chaos) task() providers.Task {
 	task.Request.Tools = providers.NewToolSet([]toolformat.Tool{{Name: "own"}})
 	task.Request.Choice = pick(c, providers.ChoiceAuto, providers.ChoiceAuto, providers.ChoiceRequired, providers.ChoiceNone)
 	task.Options.Shorten = pick(c, true, false)
-	task.Options.Policy = providers.Policy{{"write", providers.VerdictAsk}, {"add", pick(c, providers.VerdictAllow, providers.VerdictAsk, providers.VerdictDeny)}}
+	task.Options.Policy = policy(rule{"write", providers.VerdictAsk}, rule{"add", pick(c, providers.VerdictAllow, providers.VerdictAsk, providers.VerdictDeny)})
 	task.Options.Limits = providers.Limits{
 		Rounds: 1 + c.IntN(6), Calls: 1 + c.IntN(10), Last: c.IntN(2) == 0, Window: pick(c, 0, 0, 20), Restarts: -1, Pauses: 3,
 	}
-	task.Approve = func(context.Context, *providers.Call, *toolformat.Tool) providers.Decision { return c.decision() }
+	task.Approve = func(context.Context, *providers.Question) providers.Decision { return c.decision() }
 	return task
 }
 

@@ -13,7 +13,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
-	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // A Conversation is a conversation with a model that has tools. It is immutable: each method
@@ -29,7 +28,7 @@ type Conversation struct {
 	caller     *bridge.Caller
 	settings   Settings
 	options    Options
-	approve    func(context.Context, *Call, *toolformat.Tool) Decision
+	approve    func(context.Context, *Question) Decision
 	emit       func(Event)
 	run        Run  // the last run, whose messages are the conversation
 	refused    bool // the provider refused the last run's request: it would do so again
@@ -116,7 +115,7 @@ func (c *Conversation) Options(o Options) *Conversation {
 }
 
 // Approve sets the function that decides about calls: see Task.Approve.
-func (c *Conversation) Approve(ask func(ctx context.Context, call *Call, tool *toolformat.Tool) Decision) *Conversation {
+func (c *Conversation) Approve(ask func(ctx context.Context, q *Question) Decision) *Conversation {
 	return c.with(func(c *Conversation) { c.approve = ask })
 }
 

@@ -141,7 +141,7 @@ func (r *runner) validate() error {
 			return err
 		}
 	}
-	return cmp.Or(validateSelection(r.task), r.task.Options.Policy.Validate())
+	return validateSelection(r.task)
 }
 
 // finish fills in the end of the run.

@@ -115,7 +115,7 @@ func (r *runner) callSource(c *roundCall, events *eventQueue) *toolformat.Result
 	p := &callInProgress{runner: r, call: c, events: events}
 	p.timer.Start(r.limits.Timeout, r.limits.MaxTimeout, func() { cancel(errTimeout) })
 	defer p.end()
-	req.Back, req.Model = p, r.task.Provider.Name()+"/"+r.task.Request.Model
+	req.Back, req.Model, req.Approved = p, r.modelID(), c.approved
 	done := make(chan bridge.Reply, 1)
 	r.running.Go(func() { done <- r.do(ctx, req) })
 	select {

@@ -1,10 +1,10 @@
 package providers
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"runtime/debug"
-	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -33,56 +33,33 @@ type Decision struct {
 	Result    *toolformat.Result // of an answer
 }
 
-// A Policy decides which calls run, need approval or are denied. The first rule that matches
-// counts; a call that no rule matches is allowed.
-type Policy []Rule
+// A Question is a call that could run: a policy decides about it, and perhaps a person.
+type Question struct {
+	Call   *Call            // with the tool's own arguments, validated
+	Tool   *toolformat.Tool // that it calls
+	Item   *bridge.Item     // the tool in its source's list
+	Caller *bridge.Caller   // for whom the model works
+	Model  string           // that has made the call, as PROVIDER/MODEL
 
-// A Rule is one line of a policy.
-type Rule struct {
-	// Match is a glob of tool names (see bridge.Match), such as github__delete_*, or the
-	// name of an annotation after @ or @!: @readOnlyHint matches the tools whose annotation
-	// is true, @!readOnlyHint the others. An annotation is a claim of the tool's server.
-	Match   string
-	Verdict Verdict // Allow, Ask or Deny
+	Ruling // of the policy, for the person
 }
 
-// Validate returns an error that names the first invalid rule.
-func (p Policy) Validate() error {
-	for _, r := range p {
-		if !isGlob(r.Match) {
-			return fmt.Errorf("policy: %q: expected a glob of tool names, or @ and an annotation such as @readOnlyHint", r.Match)
-		}
-		if r.Verdict != VerdictAllow && r.Verdict != VerdictAsk && r.Verdict != VerdictDeny {
-			return fmt.Errorf("policy: %q: unknown verdict %.40q: expected allow, ask or deny", r.Match, r.Verdict)
-		}
-	}
-	return nil
+// A Ruling is what a policy says about a call. The zero value denies it.
+type Ruling struct {
+	Verdict Verdict // Allow, Ask or Deny
+	Rule    string  // that has decided; "" if it has no name
+	Reason  string  // for the model and the person; may be ""
+	Fixed   bool    // the person must not change the arguments
+	Once    bool    // the person must be asked about each call
+
+	// Below means, of VerdictAsk, that the source has the same rule: it gets the call where nobody can be
+	// asked here, and asks itself.
+	Below bool
 }
 
 func isGlob(s string) bool {
 	_, err := bridge.Match(s, "")
 	return err == nil && s != ""
-}
-
-// verdict returns what the policy says about calls of a tool.
-func (p Policy) verdict(tool *toolformat.Tool) Verdict {
-	for _, r := range p {
-		if r.matches(tool) {
-			return r.Verdict
-		}
-	}
-	return VerdictAllow
-}
-
-func (r *Rule) matches(tool *toolformat.Tool) bool {
-	if hint, ok := strings.CutPrefix(r.Match, "@!"); ok {
-		return annotation(tool, hint) != "true"
-	}
-	if hint, ok := strings.CutPrefix(r.Match, "@"); ok {
-		return annotation(tool, hint) == "true"
-	}
-	ok, _ := bridge.Match(r.Match, tool.Name)
-	return ok
 }
 
 // annotation returns an annotation of a tool, raw JSON; "" if the tool lacks it.
@@ -101,35 +78,61 @@ func modifies(tool *toolformat.Tool) bool {
 
 // decide applies the policy to a call that could run.
 func (r *runner) decide(c *roundCall) {
+	q := r.question(c)
 	var d Decision
-	switch verdict := r.task.Options.Policy.verdict(c.tool); {
-	case verdict == VerdictAllow:
+	switch {
+	case q.Verdict == VerdictAllow:
 		return
-	case verdict == VerdictDeny:
-		d = Decision{Verdict: VerdictDeny, Reason: "the policy does not allow tool " + c.call.Name}
+	case q.Verdict != VerdictAsk:
+		d = Decision{Verdict: VerdictDeny, Reason: cmp.Or(q.Reason, "the policy does not allow tool "+c.call.Name)}
 	case r.ctx.Err() != nil:
+		return
+	case r.task.Approve == nil && q.Below:
 		return
 	case r.task.Approve == nil:
 		d = Decision{Verdict: VerdictDeny, Reason: fmt.Sprintf("tool %s needs approval, and nobody can be asked", c.call.Name)}
 	default:
-		if d = r.approve(c); r.ctx.Err() != nil {
+		if d = r.approve(q); r.ctx.Err() != nil {
 			return // the run ended while the user was asked
 		}
 	}
 	r.apply(c, d)
 }
 
+// question returns a call with what the policy says about it.
+func (r *runner) question(c *roundCall) *Question {
+	if r.task.Options.Policy == nil {
+		return &Question{Ruling: Ruling{Verdict: VerdictAllow}}
+	}
+	q := &Question{Call: &Call{ID: c.call.ID, Name: c.call.Name, Arguments: c.arguments}, Tool: c.tool, Caller: r.caller, Model: r.modelID()}
+	if r.listed.list != nil {
+		if it, ok := r.listed.list.Find(c.tool.Name); ok {
+			q.Item = &it
+		}
+	}
+	q.Ruling = r.task.Options.Policy(q)
+	return q
+}
+
+// modelID returns the model of the run, as PROVIDER/MODEL.
+func (r *runner) modelID() string { return r.task.Provider.Name() + "/" + r.task.Request.Model }
+
 // approve asks Task.Approve.
-func (r *runner) approve(c *roundCall) (d Decision) {
+func (r *runner) approve(q *Question) (d Decision) {
 	defer func() {
 		if p := recover(); p != nil {
-			r.log.Error("Approve panicked", "tool", c.call.Name, "panic", p, "stack", string(debug.Stack()))
+			r.log.Error("Approve panicked", "tool", q.Call.Name, "panic", p, "stack", string(debug.Stack()))
 			d = Decision{Verdict: VerdictDeny, Reason: "asking for approval failed: internal error"}
 		}
 	}()
 	r.timer.Hold()
 	defer r.timer.Release()
-	return r.task.Approve(r.ctx, &Call{ID: c.call.ID, Name: c.call.Name, Arguments: c.arguments}, c.tool)
+	return r.task.Approve(r.ctx, q)
+}
+
+// approved says for records, and to the source, that a person was asked about a call.
+func (r *runner) approved(c *roundCall) *bridge.Decision {
+	return &bridge.Decision{Verdict: string(VerdictAllow), Rule: r.question(c).Rule, By: "the user"}
 }
 
 // apply carries out a decision and emits it.
@@ -137,7 +140,12 @@ func (r *runner) apply(c *roundCall, d Decision) {
 	shown := c.call
 	switch d.Verdict {
 	case VerdictAllow:
+		c.approved = r.approved(c)
 	case VerdictEdit:
+		if r.question(c).Fixed {
+			d.Verdict, c.result = VerdictDeny, failed("not run: the user edited the arguments, which the policy does not allow")
+			break
+		}
 		shown = &Call{ID: c.call.ID, Name: c.call.Name, Arguments: d.Arguments}
 		// In MCP's format the arguments have the tool's own names.
 		arguments, err := r.set.Arguments(toolformat.FormatMCP, shown)
@@ -145,7 +153,7 @@ func (r *runner) apply(c *roundCall, d Decision) {
 			c.result = failed("not run: the user edited the arguments, and the edit is invalid: " + err.Error())
 			break
 		}
-		c.arguments = arguments
+		c.approved, c.arguments = r.approved(c), arguments
 		c.addNote("[run with arguments that the user edited: " + string(arguments) + "]")
 	case VerdictDefer:
 		c.waits = true

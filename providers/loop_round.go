@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -22,9 +23,10 @@ type roundCall struct {
 	result    *toolformat.Result
 	started   time.Time
 	took      time.Duration
-	waits     bool // it gets no result in this run
-	overLimit bool // it was not run because of a limit
-	earlier   bool // it has the result of an earlier run
+	waits     bool             // it gets no result in this run
+	approved  *bridge.Decision // by a person; nil if nobody was asked
+	overLimit bool             // it was not run because of a limit
+	earlier   bool             // it has the result of an earlier run
 }
 
 // addNote appends a line to the note for the model.

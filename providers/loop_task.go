@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"math"
 	"time"
-
-	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // A Task describes a run of the loop.
@@ -35,10 +33,10 @@ type Task struct {
 	Options Options
 
 	// Approve decides about the calls for which the policy says VerdictAsk, one by one in
-	// call order, from the goroutine of the run. The call has the tool's own arguments,
-	// validated. Approve may take until ctx ends; the time counts towards no limit. nil
-	// means that nobody can be asked: such calls are denied.
-	Approve func(ctx context.Context, call *Call, tool *toolformat.Tool) Decision
+	// call order, from the goroutine of the run. It may take until ctx ends; the time counts
+	// towards no limit. nil means that nobody can be asked: such calls are denied, unless their
+	// source asks.
+	Approve func(ctx context.Context, q *Question) Decision
 
 	// Emit gets the events of the run, in order, from its goroutine. It may be nil.
 	Emit func(Event)
@@ -54,7 +52,10 @@ type Task struct {
 // Options control the loop. The zero value works.
 type Options struct {
 	Limits Limits
-	Policy Policy
+
+	// Policy decides about each call that could run, in call order, from the goroutine of the run;
+	// nil allows all. Package bridge/policy has rules to decide by.
+	Policy func(*Question) Ruling
 
 	// Tools are globs of the names of the Loop's tools that are offered; nil means all.
 	Tools []string

@@ -403,8 +403,9 @@ func TestTurnsOfARequest(t *testing.T) {
 	}
 
 	task := ask(play(calls(call("1", "where", "{}")), calls(call("2", "where", "{}")), says("ok")), "go")
-	task.Options.Policy = providers.Policy{{"*", providers.VerdictAsk}}
-	task.Approve = func(_ context.Context, c *providers.Call, _ *toolformat.Tool) providers.Decision {
+	task.Options.Policy = policy(rule{"*", providers.VerdictAsk})
+	task.Approve = func(_ context.Context, q *providers.Question) providers.Decision {
+		c := q.Call
 		return map[string]providers.Decision{"1": {Verdict: providers.VerdictAllow}, "2": {Verdict: providers.VerdictDefer}}[c.ID]
 	}
 	waits, _, err := run(t, s, task)

@@ -302,8 +302,8 @@ func TestPeopleTakeTheirTime(t *testing.T) {
 		defer s.Close()
 		task.Provider = play(calls(call("1", "asks", "{}")), says("ok"))
 		task.Options.Limits = providers.Limits{Time: time.Minute}
-		task.Options.Policy = providers.Policy{{Match: "*", Verdict: providers.VerdictAsk}}
-		task.Approve = func(context.Context, *providers.Call, *tool) providers.Decision {
+		task.Options.Policy = policy(rule{"*", providers.VerdictAsk})
+		task.Approve = func(context.Context, *providers.Question) providers.Decision {
 			time.Sleep(time.Hour)
 			return providers.Decision{Verdict: providers.VerdictAllow}
 		}

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/providers"
-	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // A conversation is saved, loaded elsewhere and continued, with the same model.
@@ -65,11 +64,11 @@ func TestLoadKeepsNoTools(t *testing.T) {
 
 // A conversation that waits for a decision still waits after it was loaded.
 func TestSaveWhatWaits(t *testing.T) {
-	later := func(context.Context, *providers.Call, *toolformat.Tool) providers.Decision {
+	later := func(context.Context, *providers.Question) providers.Decision {
 		return providers.Decision{Verdict: providers.VerdictDefer}
 	}
 	p := play(calls(call("1", "add", `{"a":1,"b":1}`), call("2", "add", `{"a":"x","b":1}`)), says("2"))
-	_, c, err := talk(t, p, adder(t)).Options(providers.Options{Policy: providers.Policy{{"*", providers.VerdictAsk}}}).Approve(later).Prompt(t.Context(), "go")
+	_, c, err := talk(t, p, adder(t)).Options(providers.Options{Policy: policy(rule{"*", providers.VerdictAsk})}).Approve(later).Prompt(t.Context(), "go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -96,7 +96,7 @@ func (s *session) notify(method string, params []byte) {
 func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	stopped := s.opts.Desk.Stopped()
 	if len(s.rules) == 0 && stopped == "" {
-		return s.Session.Do(ctx, req)
+		return s.run(ctx, req, req.Approved)
 	}
 	kind, target, ok := match.Subject(req)
 	switch {
@@ -116,7 +116,7 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 		return bridge.Failed(fault)
 	}
 	if len(known.rules) == 0 {
-		return s.Session.Do(ctx, req)
+		return s.run(ctx, req, req.Approved)
 	}
 	c := known.call(s.caller, req)
 	ruling := known.decide(&c)
@@ -124,13 +124,22 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	case Deny:
 		return denied(ruling.Rule, ruling.Reason, "")
 	case Ask:
-		if uses(req.Method) {
+		if uses(req.Method) && req.Approved == nil {
 			return s.ask(ctx, req, &c, known, ruling)
 		}
 	}
+	decision := req.Approved
+	if decision == nil && ruling.Rule != "" {
+		decision = &bridge.Decision{Verdict: string(Allow), Rule: ruling.Rule}
+	}
+	return s.run(ctx, req, decision)
+}
+
+// run carries out a request by a decision; nil means that there was nothing to decide.
+func (s *session) run(ctx context.Context, req *bridge.Request, decision *bridge.Decision) bridge.Reply {
 	reply := s.Session.Do(ctx, req)
-	if ruling.Rule != "" {
-		reply.Decision = &bridge.Decision{Verdict: string(Allow), Rule: ruling.Rule}
+	if decision != nil {
+		reply.Decision = decision
 	}
 	return reply
 }

@@ -16,7 +16,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
@@ -100,14 +99,14 @@ func (m *modelFlags) settings(models *stack.Models, provider string) providers.S
 }
 
 // options returns the options of the loop: those of the config, with the flags' overrides.
-func (m *modelFlags) options(cfg *config.Config, models *stack.Models) providers.Options {
-	l := cfg.Loop
+func (m *modelFlags) options(p *program, chat bool) providers.Options {
+	l := p.cfg.Loop
 	l.MaxTurns = cmp.Or(m.maxTurns, l.MaxTurns)
 	l.Prompted = l.Prompted || m.prompted
 	if m.tools != nil {
 		l.Tools = m.tools
 	}
-	o := models.Options(l)
+	o := p.LoopOptions(l, chat)
 	o.Shorten, o.Summarize = true, true
 	return o
 }
@@ -157,7 +156,7 @@ func runAsk(ctx context.Context, args []string, std streams) error {
 	if !*asJSON && format == nil {
 		printer.screen = newAskScreen(std, cfg.Log.Level != "")
 	}
-	options := f.options(cfg, models)
+	options := f.options(p, false)
 	options.Log = p.log
 	options.Fallbacks = f.fallbacks(models, chosen, p.warn)
 	settings := f.settings(models, chosen.Name)

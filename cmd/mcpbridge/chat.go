@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -179,8 +178,7 @@ func (c *chat) resume(model providers.Candidate, t *providers.Transcript) {
 	if c.conversation != nil {
 		c.conversation.Close()
 	}
-	options := c.flags.options(c.cfg, c.Models())
-	options.Policy = chatPolicy(options.Policy)
+	options := c.flags.options(c.program, true)
 	options.Log = c.log
 	options.Fallbacks = c.flags.fallbacks(c.Models(), model, c.warn)
 	next := providers.NewConversation(model).Settings(c.flags.settings(c.Models(), model.Name)).Options(options).
@@ -190,13 +188,6 @@ func (c *chat) resume(model providers.Candidate, t *providers.Transcript) {
 	}
 	c.now, c.conversation = model, next.Load(t)
 	c.UseModel(model)
-}
-
-// chatPolicy adds a default to a policy: only read-only tools run without approval.
-func chatPolicy(policy providers.Policy) providers.Policy {
-	return append(slices.Clip(policy),
-		providers.Rule{Match: "@readOnlyHint", Verdict: providers.VerdictAllow},
-		providers.Rule{Match: "*", Verdict: providers.VerdictAsk})
 }
 
 // greet prints the model and the number of tools, or the servers that are still connecting.

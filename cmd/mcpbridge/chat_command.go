@@ -101,7 +101,7 @@ func (c *chat) listTools(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	globs := c.flags.options(c.cfg, c.Models()).Tools
+	globs := c.flags.options(c.program, true).Tools
 	var items []bridge.Item
 	for _, it := range list.Items {
 		if offers(globs, it.Key) && strings.Contains(strings.ToLower(it.Key+"\n"+it.Tool().Description), strings.ToLower(text)) {
@@ -197,7 +197,7 @@ func (c *chat) decide(ctx context.Context, _ string) error {
 	}
 	decisions := map[string]providers.Decision{}
 	for _, call := range calls {
-		d, err := asks.decide(ctx, call, c.find(ctx, call.Name))
+		d, err := asks.decide(ctx, &providers.Question{Call: call, Tool: c.find(ctx, call.Name)})
 		if err != nil {
 			return nil // the user has left the question
 		}

@@ -15,7 +15,6 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/providers"
-	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // A console is the user interface of a chat.
@@ -231,7 +230,7 @@ func (c *plainConsole) Close() {}
 
 // An approver asks the user about calls.
 type approver struct {
-	show   func(call *providers.Call, tool *toolformat.Tool)                   // shows the call
+	show   func(q *providers.Question)                                         // shows the call
 	key    func(ctx context.Context, question, keys string) (byte, error)      // returns one of the keys; nil means that a line is asked for
 	ask    func(ctx context.Context, question, prefill string) (string, error) // returns an answer, edited from prefill if possible
 	say    func(text string)                                                   // explains what is wrong with an answer
@@ -242,8 +241,11 @@ type approver struct {
 // lineApprover returns an approver that asks line by line.
 func lineApprover(in *terminal.Lines, out io.Writer) *approver {
 	return &approver{
-		show: func(call *providers.Call, _ *toolformat.Tool) {
-			fmt.Fprintf(out, "run %s %s?\n", terminal.Inline(call.Name), terminal.VisibleJSON(call.Arguments))
+		show: func(q *providers.Question) {
+			if q.Reason != "" {
+				fmt.Fprintf(out, "%s\n", terminal.Inline(q.Reason))
+			}
+			fmt.Fprintf(out, "run %s %s?\n", terminal.Inline(q.Call.Name), terminal.VisibleJSON(q.Call.Arguments))
 		},
 		ask: func(ctx context.Context, question, _ string) (string, error) {
 			fmt.Fprint(out, question)
@@ -255,8 +257,8 @@ func lineApprover(in *terminal.Lines, out io.Writer) *approver {
 }
 
 // approve implements providers.Task.Approve.
-func (a *approver) approve(ctx context.Context, call *providers.Call, tool *toolformat.Tool) providers.Decision {
-	d, err := a.decide(ctx, call, tool)
+func (a *approver) approve(ctx context.Context, q *providers.Question) providers.Decision {
+	d, err := a.decide(ctx, q)
 	if err != nil {
 		return providers.Decision{Verdict: providers.VerdictDeny, Reason: "the user did not answer"}
 	}
@@ -264,17 +266,17 @@ func (a *approver) approve(ctx context.Context, call *providers.Call, tool *tool
 }
 
 // decide asks until the user has decided.
-func (a *approver) decide(ctx context.Context, call *providers.Call, tool *toolformat.Tool) (providers.Decision, error) {
-	if a.always[call.Name] {
+func (a *approver) decide(ctx context.Context, q *providers.Question) (providers.Decision, error) {
+	if a.always[q.Call.Name] && !q.Once {
 		return providers.Decision{Verdict: providers.VerdictAllow}, nil
 	}
-	a.show(call, tool)
+	a.show(q)
 	for {
-		answer, err := a.answer(ctx)
+		answer, err := a.answer(ctx, q)
 		if err != nil {
 			return providers.Decision{}, err
 		}
-		if d, ok := a.decision(ctx, call, strings.TrimSpace(answer)); ok {
+		if d, ok := a.decision(ctx, q, strings.TrimSpace(answer)); ok {
 			return d, nil
 		}
 		if ctx.Err() != nil {
@@ -283,12 +285,29 @@ func (a *approver) decide(ctx context.Context, call *providers.Call, tool *toolf
 	}
 }
 
-// answer returns the answer to the question about a call: a letter, after n perhaps with a reason.
-func (a *approver) answer(ctx context.Context) (string, error) {
-	question, keys := "[y]es, [n]o and why, [a]lways, [e]dit: ", "ynae"
-	if a.defers {
-		question, keys = "[y]es, [n]o and why, [a]lways, [e]dit, [d]efer: ", "ynaed"
+// keys returns the first letters of the answers that a question can have.
+func (a *approver) keys(q *providers.Question) string {
+	keys := "yn"
+	if !q.Once {
+		keys += "a"
 	}
+	if !q.Fixed {
+		keys += "e"
+	}
+	if a.defers {
+		keys += "d"
+	}
+	return keys
+}
+
+// answer returns the answer to the question about a call: a letter, after n perhaps with a reason.
+func (a *approver) answer(ctx context.Context, q *providers.Question) (string, error) {
+	keys, words := a.keys(q), map[rune]string{'y': "[y]es", 'n': "[n]o and why", 'a': "[a]lways", 'e': "[e]dit", 'd': "[d]efer"}
+	question := ""
+	for _, key := range keys {
+		question += words[key] + ", "
+	}
+	question = strings.TrimSuffix(question, ", ") + ": "
 	if a.key == nil {
 		return a.ask(ctx, question, "")
 	}
@@ -304,13 +323,17 @@ func (a *approver) answer(ctx context.Context) (string, error) {
 }
 
 // decision returns the decision of an answer; ok is false without one.
-func (a *approver) decision(ctx context.Context, call *providers.Call, answer string) (d providers.Decision, ok bool) {
+func (a *approver) decision(ctx context.Context, q *providers.Question, answer string) (d providers.Decision, ok bool) {
 	word, rest, _ := strings.Cut(answer, " ")
-	switch strings.ToLower(strings.TrimRight(word, ",:")) {
+	word, keys := strings.ToLower(strings.TrimRight(word, ",:")), a.keys(q)
+	if word == "" || !strings.Contains(keys, word[:1]) {
+		word = ""
+	}
+	switch word {
 	case "y", "yes":
 		return providers.Decision{Verdict: providers.VerdictAllow}, true
 	case "a", "always":
-		a.always[call.Name] = true
+		a.always[q.Call.Name] = true
 		return providers.Decision{Verdict: providers.VerdictAllow}, true
 	case "n", "no":
 		d.Verdict = providers.VerdictDeny
@@ -319,12 +342,13 @@ func (a *approver) decision(ctx context.Context, call *providers.Call, answer st
 		}
 		return d, true
 	case "d", "defer":
-		return providers.Decision{Verdict: providers.VerdictDefer}, a.defers
+		return providers.Decision{Verdict: providers.VerdictDefer}, true
 	case "e", "edit":
-		return a.edit(ctx, call)
+		return a.edit(ctx, q.Call)
 	}
 	if a.key == nil {
-		a.say("expected " + map[bool]string{true: "y, n, a, e or d", false: "y, n, a or e"}[a.defers])
+		letters := strings.Split(keys, "")
+		a.say("expected " + strings.Join(letters[:len(letters)-1], ", ") + " or " + letters[len(letters)-1])
 	}
 	return d, false
 }

@@ -211,12 +211,15 @@ func dollars(f float64) string {
 }
 
 // question shows a call that needs approval.
-func (s *callScreen) question(call *providers.Call, tool *toolformat.Tool) {
-	columns := s.Columns()
+func (s *callScreen) question(q *providers.Question) {
+	call, columns := q.Call, s.Columns()
 	s.Update(func(p *terminal.Printer) {
 		s.asked[call.ID] = true
-		p.Line(terminal.Alone, s.Paint.Magenta("? ")+s.Paint.Bold(terminal.Inline(call.Name))+summary(s.Paint, tool, columns)+
+		p.Line(terminal.Alone, s.Paint.Magenta("? ")+s.Paint.Bold(terminal.Inline(call.Name))+summary(s.Paint, q.Tool, columns)+
 			indent(readable(call.Arguments, columns-2), columns))
+		if q.Reason != "" {
+			p.Line(terminal.Alone, s.Paint.Dim("  "+strings.Join(terminal.Wrap(terminal.Clean(q.Reason), columns-2), "\n  ")))
+		}
 	})
 }
 

@@ -101,7 +101,7 @@ func TestApprover(t *testing.T) {
 	} {
 		var out strings.Builder
 		a := lineApprover(terminal.NewLines(strings.NewReader(c.typed)), &out)
-		got := a.approve(t.Context(), call, nil)
+		got := a.approve(t.Context(), &providers.Question{Call: call})
 		if got.Verdict != c.want.Verdict || got.Reason != c.want.Reason || string(got.Arguments) != string(c.want.Arguments) {
 			t.Errorf("%q: got %+v, want %+v", c.typed, got, c.want)
 		}
@@ -111,7 +111,7 @@ func TestApprover(t *testing.T) {
 	}
 	a := lineApprover(terminal.NewLines(strings.NewReader("a\n")), io.Discard)
 	for range 2 {
-		if d := a.approve(t.Context(), call, nil); d.Verdict != providers.VerdictAllow {
+		if d := a.approve(t.Context(), &providers.Question{Call: call}); d.Verdict != providers.VerdictAllow {
 			t.Errorf("got %+v", d)
 		}
 	}

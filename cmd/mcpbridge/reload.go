@@ -114,7 +114,7 @@ func (l *live) reload() error {
 		if (cfg.TLS.Cert == "") != (before.TLS.Cert == "") {
 			return usagef("%s: tls: TLS is turned on or off only by a restart", cfg.Path)
 		}
-		if err := errors.Join(mayListen(cfg), stack.LoopOptions(cfg.Loop).Policy.Validate()); err != nil {
+		if err := mayListen(cfg); err != nil {
 			return err
 		}
 		if err := l.entry.set(cfg, l.log); err != nil {
@@ -132,7 +132,7 @@ func (l *live) reload() error {
 	}
 	if listens {
 		l.setBase(cfg)
-		err = l.serveModels()
+		l.serveModels()
 	}
 	l.log.Info("the config has been loaded again", "config", cfg.Path)
 	return err

@@ -98,10 +98,7 @@ func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error
 	if l.cfg.TLS.Cert != "" {
 		scheme, ln = "https", tls.NewListener(ln, l.entry.tls())
 	}
-	if err := l.serveModels(); err != nil {
-		ln.Close()
-		return err
-	}
+	l.serveModels()
 	commands := l.newControl(book, address.String(), func() { end(nil) })
 	defer commands.counts.Close()
 	l.console = &ownConsole{live: l, control: commands, address: scheme + "://" + address.String()}

@@ -16,17 +16,14 @@ import (
 
 // serveModels makes the endpoint for clients of OpenAI's API, and that of pages, those of the current
 // config.
-func (l *live) serveModels() error {
+func (l *live) serveModels() {
 	current := l.Live.Stack()
 	cfg, models := current.Config(), current.Models()
 	for name, err := range models.Faults() {
 		l.log.Warn("a provider is not available", "provider", name, "reason", err)
 	}
-	loop := models.Options(cfg.Loop)
-	loop.Log = l.log
-	if err := loop.Policy.Validate(); err != nil {
-		return err
-	}
+	loop, chatLoop := current.LoopOptions(cfg.Loop, false), current.LoopOptions(cfg.Loop, true)
+	loop.Log, chatLoop.Log = l.log, l.log
 	model := func(id string) (providers.Candidate, providers.Settings, error) {
 		c, err := models.ByID(id)
 		return c, models.Settings(c.Name), err
@@ -52,7 +49,6 @@ func (l *live) serveModels() error {
 		Principals: cfg.Principals(),
 	})
 	l.model.Store(&endpoint)
-	loop.Policy = chatPolicy(loop.Policy)
 	chat := serve.ChatOptions{
 		Source: l,
 		Model: func(id string) (providers.Candidate, providers.Settings, error) {
@@ -65,7 +61,7 @@ func (l *live) serveModels() error {
 		Caller:   mcpserver.CallerOf,
 		Store:    func() providers.Store { return l.history.open(l.log) },
 		System:   cfg.Loop.System,
-		Loop:     loop,
+		Loop:     chatLoop,
 		AtOnce:   cfg.Limits.Completions,
 		MaxBytes: int64(cfg.Limits.MessageBytes),
 		Log:      l.log,
@@ -77,7 +73,6 @@ func (l *live) serveModels() error {
 	} else {
 		l.chat.Update(chat)
 	}
-	return nil
 }
 
 // pageHistory keeps the conversations of pages in a file of their own, or in memory where that

@@ -74,8 +74,8 @@ func (e *example) byHand(ctx context.Context) (err error) {
 	}
 	defer end(&err)
 	c = c.Tools(getWeather).
-		Options(providers.Options{Policy: providers.Policy{{Match: "*", Verdict: providers.VerdictAsk}}}).
-		Approve(func(context.Context, *providers.Call, *toolformat.Tool) providers.Decision {
+		Options(providers.Options{Policy: askAlways}).
+		Approve(func(context.Context, *providers.Question) providers.Decision {
 			return providers.Decision{Verdict: providers.VerdictDefer}
 		})
 	messages, c, err := c.Prompt(ctx, "What's the weather in Paris?")
@@ -110,4 +110,9 @@ func (e *example) limits(ctx context.Context) (err error) {
 		Prompt(ctx, "Read the book and sleep over it.")
 	e.show(messages)
 	return err
+}
+
+// askAlways asks about each call.
+func askAlways(*providers.Question) providers.Ruling {
+	return providers.Ruling{Verdict: providers.VerdictAsk}
 }

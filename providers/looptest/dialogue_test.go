@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/anthropic"
 	"github.com/mcpbridge/mcpbridge/providers/gemini"
@@ -160,7 +161,18 @@ func (d *dialogue) option(text string) {
 		limits.Last = true
 	case "policy": // GLOB VERDICT
 		glob, verdict, _ := strings.Cut(value, " ")
-		d.options.Policy = append(d.options.Policy, providers.Rule{Match: glob, Verdict: providers.Verdict(verdict)})
+		before := d.options.Policy
+		d.options.Policy = func(q *providers.Question) providers.Ruling {
+			if before != nil {
+				if r := before(q); r.Verdict != providers.VerdictAllow {
+					return r
+				}
+			}
+			if ok, _ := bridge.Match(glob, q.Tool.Name); ok {
+				return providers.Ruling{Verdict: providers.Verdict(verdict)}
+			}
+			return providers.Ruling{Verdict: providers.VerdictAllow}
+		}
 	case "prompted":
 		d.options.StandIn = func(p providers.Provider) providers.Provider { return prompted.New(p, prompted.Options{}) }
 	default:
@@ -184,9 +196,9 @@ func (d *dialogue) decision(text string) providers.Decision {
 	return providers.Decision{}
 }
 
-func (d *dialogue) approve(_ context.Context, call *providers.Call, _ *toolformat.Tool) providers.Decision {
+func (d *dialogue) approve(_ context.Context, q *providers.Question) providers.Decision {
 	if len(d.decisions) == 0 {
-		d.t.Errorf("nobody has decided about %s", call.ID)
+		d.t.Errorf("nobody has decided about %s", q.Call.ID)
 		return providers.Decision{}
 	}
 	next := d.decisions[0]

@@ -144,6 +144,8 @@ type askEvent struct {
 	shownCall
 	Description string          `json:"description,omitempty"` // of the tool
 	Annotations json.RawMessage `json:"annotations,omitempty"` // of the tool: claims of its server
+	Reason      string          `json:"reason,omitempty"`      // of the policy
+	Fixed       bool            `json:"fixed,omitempty"`       // the policy lets nobody change the arguments
 }
 
 // conversations answers chatList.

@@ -319,15 +319,15 @@ func (t *talk) cancelPrompt() {
 }
 
 // approve asks the pages about a call.
-func (t *talk) approve(ctx context.Context, call *providers.Call, tool *toolformat.Tool) providers.Decision {
-	ask := make(chan providers.Decision, 1)
+func (t *talk) approve(ctx context.Context, q *providers.Question) providers.Decision {
+	call, tool, ask := q.Call, q.Tool, make(chan providers.Decision, 1)
 	t.mu.Lock()
 	if t.deserted {
 		t.mu.Unlock()
 		return providers.Decision{Verdict: providers.VerdictDefer}
 	}
 	t.asks[call.ID] = ask
-	t.add(askEvent{Type: "ask", shownCall: shownCall(*call), Description: tool.Description, Annotations: json.RawMessage(wire.Lookup(tool.Extra, "annotations"))})
+	t.add(askEvent{Type: "ask", shownCall: shownCall(*call), Description: tool.Description, Annotations: json.RawMessage(wire.Lookup(tool.Extra, "annotations")), Reason: q.Reason, Fixed: q.Fixed})
 	t.mu.Unlock()
 	select {
 	case decision := <-ask:

@@ -163,7 +163,7 @@ func (p *chatPage) open(m object) object {
 }
 
 func ask() providers.Options {
-	return providers.Options{Policy: providers.Policy{{Match: "*", Verdict: providers.VerdictAsk}}}
+	return providers.Options{Policy: askAlways}
 }
 
 func TestChat(t *testing.T) {
@@ -332,4 +332,9 @@ func TestChatEnds(t *testing.T) {
 	if err != nil || len(kept.Messages) == 0 {
 		t.Errorf("%v, %v", kept, err)
 	}
+}
+
+// askAlways asks about each call.
+func askAlways(*providers.Question) providers.Ruling {
+	return providers.Ruling{Verdict: providers.VerdictAsk}
 }

@@ -53,7 +53,7 @@ func TestChatModule(t *testing.T) {
 	defer native.Close()
 	chat := models.NewChat(models.ChatOptions{
 		Source: native, Caller: mcpserver.CallerOf,
-		Loop: providers.Options{Policy: providers.Policy{{Match: "*", Verdict: providers.VerdictAsk}}},
+		Loop: providers.Options{Policy: askAlways},
 		Model: func(id string) (providers.Candidate, providers.Settings, error) {
 			if id != "" {
 				return providers.Candidate{}, providers.Settings{}, fmt.Errorf("unknown model %s", id)
@@ -172,4 +172,9 @@ func (c *cutter) all() {
 		conn.Close()
 	}
 	c.open = nil
+}
+
+// askAlways asks about each call.
+func askAlways(*providers.Question) providers.Ruling {
+	return providers.Ruling{Verdict: providers.VerdictAsk}
 }

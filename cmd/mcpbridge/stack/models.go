@@ -347,24 +347,17 @@ func (m *Models) entry(name string) (p config.Provider, ok bool) {
 // Faults returns the reasons why providers are not available, by name.
 func (m *Models) Faults() map[string]error { return m.faults }
 
-// Options returns LoopOptions for these models, whose prices are known.
-func (m *Models) Options(l config.Loop) providers.Options {
-	o := LoopOptions(l)
-	o.Info = infoOf(m.cfg)
-	if l.Budget.Caller > 0 || l.Budget.Day > 0 {
-		o.Budget = &providers.Budget{Caller: l.Budget.Caller, Day: l.Budget.Day, Ledger: spending{}}
-	}
-	return o
-}
-
-// LoopOptions returns the options of the loop that a config describes.
-func LoopOptions(l config.Loop) providers.Options {
+// LoopOptions returns the options of a model loop: those of l, which is the config's with the changes of a
+// caller, and the policy of the config. chat means that somebody is asked about the calls of tools that are
+// not read-only, unless loop.approve decides about them.
+func (s *Stack) LoopOptions(l config.Loop, chat bool) providers.Options {
 	o := providers.Options{Serial: l.Serial, Tools: l.Tools, Toolless: l.WithoutTools, Limits: providers.Limits{
 		Rounds: l.MaxTurns, Calls: l.MaxCalls, Tokens: l.MaxTokens, Cost: l.Budget.Prompt, Time: l.MaxTime, Repeats: l.MaxRepeats, Last: l.LastTurn,
 		Parallel: l.Parallel, Timeout: l.Timeout, Output: l.Output, Window: l.Window,
 	}}
-	for _, r := range l.Approve {
-		o.Policy = append(o.Policy, providers.Rule{Match: r.Match, Verdict: providers.Verdict(r.Verdict)})
+	o.Policy, o.Info = s.loopPolicy(chat), infoOf(s.cfg)
+	if l.Budget.Caller > 0 || l.Budget.Day > 0 {
+		o.Budget = &providers.Budget{Caller: l.Budget.Caller, Day: l.Budget.Day, Ledger: spending{}}
 	}
 	if l.Prompted {
 		o.StandIn = standIn
@@ -379,7 +372,7 @@ func (s *Stack) sampling(server string) func(context.Context, []byte) ([]byte, *
 		return nil
 	}
 	return serve.NewSampling(serve.SamplingOptions{
-		Model: s.sampled, Loop: s.models().Options(s.cfg.Loop), AtOnce: s.cfg.Limits.Sampling, PerMinute: s.cfg.Limits.SamplingPerMinute,
+		Model: s.sampled, Loop: s.LoopOptions(s.cfg.Loop, false), AtOnce: s.cfg.Limits.Sampling, PerMinute: s.cfg.Limits.SamplingPerMinute,
 		Log: s.log.With("server", server),
 	}).CreateMessage
 }

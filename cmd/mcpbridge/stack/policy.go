@@ -16,6 +16,18 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 )
 
+// readRules reads what the config says about calls.
+func (s *Stack) readRules() (err error) {
+	if s.Policy, err = readPolicy(s.cfg); err != nil {
+		return err
+	}
+	if s.approve, err = readApprove(s.cfg); err != nil {
+		return err
+	}
+	s.chat, err = readApprove(s.cfg, chatRules...)
+	return err
+}
+
 // readPolicy returns the rules of a config.
 func readPolicy(cfg *config.Config) (*policy.Policy, error) {
 	var rules []policy.Rule

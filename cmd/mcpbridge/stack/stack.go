@@ -51,6 +51,8 @@ type Stack struct {
 	pins     map[string]*pins.Pins    // by server
 	logins   map[string]*oauth.Client // by server
 	accounts map[string]*accounts     // by server, of those where each principal has its own
+	approve  *policy.Policy           // loop.approve, for models
+	chat     *policy.Policy           // … with which a person talks
 	natives  *nativeLoader
 	native   *bridge.Native                      // nil without native tools
 	book     *sharedBook                         // nil without a ledger
@@ -128,7 +130,7 @@ func build(cfg *config.Config, opts Options) (*Stack, error) {
 	if s.roots, err = roots(cfg); err != nil {
 		return nil, err
 	}
-	if s.Policy, err = readPolicy(cfg); err != nil {
+	if err := s.readRules(); err != nil {
 		return nil, err
 	}
 	if err := s.openNatives(opts.Strict, opts.Credentials); err != nil {

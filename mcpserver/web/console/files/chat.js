@@ -141,10 +141,11 @@ function Ask({ call, talk }) {
 	};
 	return html`<div class="ask-call" ref=${own} role="group" aria-label=${`May ${call.name} be called?`}>
 		${call.about && html`<p class="muted">${call.about}</p>`}
+		${call.why && html`<p>${call.why}</p>`}
 		${editing === null ? html`<${Tree} value=${call.arguments ?? {}} open=${Infinity} />` : html`<textarea rows="5" spellcheck="false" aria-label="Arguments" value=${editing} onInput=${(e) => setEditing(e.target.value)}></textarea>`}
 		${wrong && html`<p class="failed" role="alert">${wrong}</p>`}
 		<div class="buttons">
-			${editing === null ? html`<button class="primary" onClick=${() => decide("allow")}>Allow</button><button onClick=${() => setEditing(JSON.stringify(call.arguments ?? {}, null, 2))}>Edit</button>`
+			${editing === null ? html`<button class="primary" onClick=${() => decide("allow")}>Allow</button>${!call.fixed && html`<button onClick=${() => setEditing(JSON.stringify(call.arguments ?? {}, null, 2))}>Edit</button>`}`
 				: html`<button class="primary" onClick=${edit}>Allow with these</button><button onClick=${() => setEditing(null)}>Back</button>`}
 			<input aria-label="Why not, for the model" placeholder="why not" value=${reason} onInput=${(e) => setReason(e.target.value)} /><button onClick=${() => decide("deny", { reason: reason || undefined })}>Deny</button></div></div>`;
 }

@@ -92,7 +92,7 @@ export class Talk {
 			}
 			case "arguments_delta": { const c = this.#call(parts, m); c.typed = (c.typed ?? "") + m.text; break; }
 			case "tool_call": case "tool_start": Object.assign(this.#call(parts, m), { arguments: m.arguments ?? this.#call(parts, m).arguments, state: m.type === "tool_start" ? "running" : "called" }); break;
-			case "ask": Object.assign(this.#call(parts, m), { arguments: m.arguments, about: m.description, annotations: m.annotations, state: "asks" }); break;
+			case "ask": Object.assign(this.#call(parts, m), { arguments: m.arguments, about: m.description, annotations: m.annotations, why: m.reason, fixed: m.fixed, state: "asks" }); break;
 			case "approval": { const c = this.#call(parts, m); if (c.state === "asks") c.state = m.decision === "deny" ? "denied" : "called"; break; }
 			case "tool_progress": Object.assign(this.#call(parts, m), { progress: m }); break;
 			case "tool_result": Object.assign(this.#call(parts, m), { state: m.is_error ? "failed" : "done", result: m.text, ms: m.ms }); break;
