@@ -100,10 +100,12 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	}
 	kind, target, ok := match.Subject(req)
 	switch {
-	case !ok:
+	case !ok && understood(req.Method):
 		return s.Session.Do(ctx, req)
 	case stopped != "":
 		return denied("", "all calls are stopped: "+stopped, "")
+	case !ok:
+		return bridge.Failed(toolformat.Errorf(toolformat.Unsupported, "method not found: %s", req.Method))
 	}
 	if req.Method == wire.MethodComplete {
 		var err error
@@ -142,6 +144,13 @@ func (s *session) run(ctx context.Context, req *bridge.Request, decision *bridge
 		reply.Decision = decision
 	}
 	return reply
+}
+
+// understood reports whether it is known what a method reaches that is about no item: that of a vendor, or in
+// another letter case, might call a tool.
+func understood(method string) bool {
+	_, lists := bridge.ListKindOf(method)
+	return lists || bridge.Relayed(method) || method == wire.MethodDiscover
 }
 
 // uses reports whether a method uses an item. A person is not asked about completions and subscriptions.

@@ -30,7 +30,7 @@ func TestContract(t *testing.T) {
 	for name, rules := range map[string][]policy.Rule{
 		"allow": {
 			{Servers: []string{"x"}, Verdict: policy.Deny},
-			{Arguments: map[string]json.RawMessage{"/amount": []byte(`{"minimum":5}`), "/currency": []byte(`"E*"`)}, Verdict: policy.Deny},
+			{Arguments: map[string]json.RawMessage{"/amount": []byte(`{"type":"number","minimum":5}`), "/currency": []byte(`"E*"`)}, Verdict: policy.Deny},
 			{Annotations: map[string]bool{"readOnlyHint": true}, Verdict: policy.Allow},
 		},
 		"none": nil,
@@ -265,6 +265,10 @@ func TestArguments(t *testing.T) {
 	}{
 		{`{"amount":100}`, true, false},
 		{`{"amount":1e2}`, true, false},
+		{`{"amount":1e9999999}`, true, false}, // which compares with nothing
+		{`{"amount":"100"}`, true, false},
+		{`{"amount":" 100 "}`, true, false},
+		{`{"amount":"\"100\""}`, true, false},
 		{`{"amount":99}`, false, true},
 		{`{"amount":1,"amount":100}`, true, false},
 		{`{"amount":100,"amount":1}`, true, false},
@@ -298,11 +302,12 @@ func TestCompile(t *testing.T) {
 		{Name: "third", Verdict: policy.Deny, Arguments: map[string]json.RawMessage{"amount": []byte("1")}},
 		{Name: "fourth", Verdict: policy.Deny, Arguments: map[string]json.RawMessage{"/a": []byte(`{"type":"nothing"}`)}},
 		{Name: "fifth", Verdict: policy.Deny, Arguments: map[string]json.RawMessage{"/a": []byte(`{"$ref":"http://127.0.0.1/x"}`)}},
+		{Name: "sixth", Verdict: policy.Deny, Arguments: map[string]json.RawMessage{"/a": []byte(`{"maximum":5}`)}},
 	})
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{`rule 1: "[" is not a pattern`, `rule 2: unknown verdict "maybe"`, `third: arguments: "amount": expected a JSON Pointer`, `fourth: arguments: "/a":`, "fifth: arguments"} {
+	for _, want := range []string{`rule 1: "[" is not a pattern`, `rule 2: unknown verdict "maybe"`, `third: arguments: "amount": expected a JSON Pointer`, `fourth: arguments: "/a":`, "fifth: arguments", `sixth: arguments: "/a": "maximum" is met by whatever is not a number`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in %q", want, err)
 		}

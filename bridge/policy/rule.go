@@ -41,8 +41,9 @@ type Rule struct {
 
 	// Arguments are conditions on values in a tool's arguments, by JSON Pointer (RFC 6901): a string is a
 	// pattern of the value's text, an object a JSON Schema, anything else the value itself. A value that is
-	// not there meets none. The arguments are looked at as they came, and as they are once they are
-	// corrected by the tool's schema: Allow needs both to meet a condition, Deny and Ask one of them.
+	// not there meets none. The arguments are looked at as they came, and as servers may read them: corrected
+	// by the tool's schema, and with the JSON that is in texts, which counts for Allow only where the schema
+	// refuses them. Allow needs all to meet a condition, Deny and Ask one of them.
 	Arguments map[string]json.RawMessage
 
 	Verdict Verdict
@@ -59,6 +60,7 @@ type Call struct {
 	Item      *bridge.Item // nil for a resource that is not listed
 	Arguments []byte       // of a tool, raw JSON
 	corrected []byte       // Arguments by the tool's schema; nil if they are the same
+	refused   bool         // by the tool's schema
 }
 
 // Correct makes the decision about the call also heed its arguments as its tool's schema corrects them.
@@ -66,13 +68,17 @@ func (c *Call) Correct() {
 	if c.Item == nil || c.Kind != bridge.Tools {
 		return
 	}
-	if checker, _, err := toolformat.NewChecker(c.Item.Tool().InputSchema); err == nil {
-		c.correct(checker)
-	}
+	checker, _, _ := toolformat.NewChecker(c.Item.Tool().InputSchema)
+	c.correct(checker)
 }
 
+// correct is Correct with the checker of the tool's schema; nil means that it cannot be used.
 func (c *Call) correct(checker *toolformat.Checker) {
-	if own, err := checker.Arguments(c.Target, c.Arguments); err == nil && !bytes.Equal(own, c.Arguments) {
+	if c.refused = checker == nil; c.refused {
+		return
+	}
+	own, err := checker.Arguments(c.Target, c.Arguments)
+	if c.refused = err != nil; !c.refused && !bytes.Equal(own, c.Arguments) {
 		c.corrected = own
 	}
 }

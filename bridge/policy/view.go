@@ -23,7 +23,8 @@ type known struct {
 	target  string
 	item    *bridge.Item // nil for a resource that is not listed
 	rules   []*rule
-	checker *toolformat.Checker // of its arguments; nil unless a rule looks at them
+	looks   bool                // a rule looks at the arguments
+	checker *toolformat.Checker // of them; nil if their schema cannot be used
 }
 
 // known returns what is known of an item. A tool or prompt that is not listed is unknown to the caller.
@@ -46,7 +47,8 @@ func (s *session) known(ctx context.Context, kind bridge.ListKind, target, model
 		if len(r.conditions) == 0 {
 			break // it decides
 		}
-		if k.checker == nil && it != nil {
+		if !k.looks && it != nil {
+			k.looks = true
 			k.checker, _, _ = toolformat.NewChecker(it.Tool().InputSchema)
 		}
 	}
@@ -81,7 +83,7 @@ func (s *session) find(ctx context.Context, kind bridge.ListKind, target string)
 // call returns the call that a request for the item is.
 func (k *known) call(caller *bridge.Caller, req *bridge.Request) Call {
 	c := Call{Caller: caller, Model: req.Model, Kind: k.kind, Target: k.target, Item: k.item, Arguments: match.Arguments(req)}
-	if k.checker != nil {
+	if k.looks {
 		c.correct(k.checker)
 	}
 	return c
