@@ -173,6 +173,8 @@ func TestConsoleHostile(t *testing.T) {
 		tab.see(t, `document.querySelector(".description")?.textContent.includes("dangerouslySetInnerHTML") && !document.querySelector("#broken")`)
 	}
 	tab.open(t, bridge, url.Values{"view": {"tools"}, "name": {"long"}})
+	tab.see(t, `document.querySelector(".description")?.textContent.length < 3000`)
+	tab.click(t, "all 200000 characters")
 	tab.see(t, `document.querySelector(".description")?.textContent.length === 200000 && document.querySelectorAll(".run *").length < 100`)
 	tab.open(t, bridge, url.Values{"view": {"tools"}, "name": {"wide"}})
 	tab.see(t, `document.querySelectorAll(".run .field").length === 100 && document.querySelector("[id='arguments.p2999']")`)
@@ -180,6 +182,8 @@ func TestConsoleHostile(t *testing.T) {
 	tab.enter(t, `[id="arguments.p2500"]`, "found")
 	tab.click(t, "as JSON")
 	tab.see(t, `document.querySelector("textarea[aria-label=Arguments]")?.value.includes("found")`)
+	tab.open(t, bridge, url.Values{"view": {"tools"}, "kind": {"prompts"}, "name": {"words"}})
+	tab.see(t, `document.querySelector(".run label")?.textContent.startsWith("\\u202e<b id=broken>")`)
 	for _, kind := range []string{"prompts", "resources", "templates"} {
 		tab.open(t, bridge, url.Values{"view": {"tools"}, "kind": {kind}})
 		tab.see(t, `document.querySelectorAll("[role=option]").length >= 2`)
@@ -190,6 +194,10 @@ func TestConsoleHostile(t *testing.T) {
 		for i := range rows {
 			tab.do(t, fmt.Sprintf(`document.querySelectorAll("[role=option]")[%d].click()`, i))
 			tab.see(t, `document.querySelector("[role=option][aria-selected=true]") && document.querySelector(".detail h2")`)
+			tab.see(t, `[...document.querySelectorAll("[role=option] b, .detail header button")].every((e) => {
+				const all = (e.closest("[role=option]") ?? document.documentElement).getBoundingClientRect(), own = e.getBoundingClientRect();
+				return own.top >= all.top && own.bottom <= all.bottom;
+			})`) // names, and what closes, are in sight
 			tab.see(t, `!document.querySelector("#broken, .detail img, a[href^=javascript]") && document.title !== "broken" && document.documentElement.scrollWidth <= innerWidth`)
 			tab.picture(t, fmt.Sprintf("hostile-%s-%d", kind, i))
 		}

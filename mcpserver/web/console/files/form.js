@@ -1,5 +1,6 @@
 // A form for a JSON Schema. It holds a value of JSON, of which undefined members are not there.
 import { html, useState } from "./html.js";
+import { Long, clip, visible } from "./format.js";
 import { alternatives, fits, initial, kindOf, limits, nullable, requiredOf, resolve, titleOf } from "./schema.js";
 
 const mostFields = 100; // of an object that are shown at first, as each costs time at each stroke of a key
@@ -36,18 +37,19 @@ function Field({ schema, root, name, needed, value, put, path, remove }) {
 	const pick = (i) => { setPicked(i); put(initial(all[i], root, true)); };
 	const group = kind === "object" || kind === "array";
 	const about = own.description ?? s.description;
+	const label = clip(visible(name), 200);
 	const more = [limits(own), nullable(s, root) && "may be null"].filter(Boolean).join(", ");
 	const choice = all.length > 1 && html`<select class="which" aria-label=${`Which kind of ${name}`} value=${String(at)} onChange=${(e) => pick(Number(e.target.value))}>
 		${all.map((a, i) => html`<option key=${i} value=${String(i)}>${titleOf(a)}</option>`)}</select>`;
-	const hint = (about || more) && html`<small class="hint" id=${`${path}-hint`}>${about}${about && more && html`<br />`}${more}</small>`;
+	const hint = (about || more) && html`<small class="hint" id=${`${path}-hint`}>${about && html`<${Long} text=${about} />`}${about && more && html`<br />`}${more}</small>`;
 	const off = remove && html`<button type="button" class="plain" aria-label=${`Remove ${name}`} onClick=${remove}>✕</button>`;
 	if (group) {
 		const there = value !== undefined;
-		return html`<fieldset><legend>${name}${needed ? " *" : ""} ${choice} ${off}
+		return html`<fieldset><legend>${label}${needed ? " *" : ""} ${choice} ${off}
 				${(!needed || !there) && !remove && html`<button type="button" class="chip" aria-expanded=${there} onClick=${() => put(there ? undefined : initial(own, root, true) ?? {})}>${there ? "leave out" : "add"}</button>`}</legend>${hint}
 			${there && (kind === "object" ? html`<${Fields} schema=${own} root=${root} value=${value} put=${put} path=${path} />` : html`<${Items} ...${{ schema: own, root, name, value, put, path }} />`)}</fieldset>`;
 	}
-	return html`<div class="field"><div class="label"><label for=${path}>${name}${needed ? " *" : ""} <small>${kind === "json" ? "JSON" : kind === "const" || kind === "enum" ? "" : kind}</small></label>${choice}${off}</div>
+	return html`<div class="field"><div class="label"><label for=${path}>${label}${needed ? " *" : ""} <small>${kind === "json" ? "JSON" : kind === "const" || kind === "enum" ? "" : kind}</small></label>${choice}${off}</div>
 		<${Input} id=${path} ...${{ kind, schema: own, value, put, needed }} described=${hint ? `${path}-hint` : undefined} />${hint}</div>`;
 }
 

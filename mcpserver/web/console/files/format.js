@@ -30,6 +30,19 @@ export function until(time) {
 // visible is a text without characters that hide or turn what comes after them: each is an escape of JSON instead.
 export const visible = (text) => text.replace(/[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
+// clip is the beginning of a text.
+export const clip = (text, most) => (text.length > most ? `${text.slice(0, most)}…` : text);
+
+// plain is what a server has for a text, as text.
+export const plain = (v) => (v !== null && typeof v === "object" ? JSON.stringify(v) : String(v ?? ""));
+
+// Long shows the beginning of what may be a long text, and the rest to who asks for it.
+export function Long({ text, most = 1000 }) {
+	const [all, setAll] = useState(false), whole = plain(text);
+	if (all || whole.length <= most) return html`${whole}`;
+	return html`${clip(whole, most)} <button type="button" class="chip" onClick=${() => setAll(true)}>all ${whole.length} characters</button>`;
+}
+
 // Tree shows a value of JSON, which can be folded: open is how many levels are not at first.
 export function Tree({ value, name, open = 2 }) {
 	const [shown, setShown] = useState(open > 0);

@@ -1,7 +1,7 @@
 // Tools, prompts and resources as the operator sees them: the list, and what one of them is and does.
 import { html, useEffect, useMemo, useState } from "./html.js";
 import { read } from "./api.js";
-import { Tree } from "./format.js";
+import { Long, Tree, clip, plain, visible } from "./format.js";
 import { List } from "./list.js";
 import { Panel } from "./panel.js";
 import { Outcome, Run, useRun } from "./run.js";
@@ -41,8 +41,8 @@ export function ToolsView({ url, go }) {
 			<div class="table items">
 				<${List} items=${shown} height=${52} keyOf=${(i) => i.name} label=${kinds[kind]} chosen=${url.name} choose=${(name) => go({ name: name ?? "", part: "" })}
 					empty=${!items ? "…" : items.length ? "Nothing matches." : `There are no ${kind}.`}
-					row=${(i) => html`<span class="what"><b>${i.name}</b> <small>${i.server || "lent"}</small></span>
-						<span class="about">${i.definition.description ?? i.definition.title ?? ""}</span>`} />
+					row=${(i) => html`<span class="what"><b>${clip(visible(i.name), 300)}</b> <small>${i.server || "lent"}</small></span>
+						<span class="about">${clip(plain(i.definition.description ?? i.definition.title), 300)}</span>`} />
 			</div>
 			${chosen && html`<${Item} key=${kind + chosen.name} ...${{ item: chosen, items, kind, url, go }} close=${() => go({ name: "", part: "" })} />`}
 		</div>`;
@@ -55,9 +55,9 @@ function Item({ item, items, kind, url, go, close }) {
 	const d = item.definition, part = toolParts[url.part] ? url.part : "call";
 	const said = Object.entries(hints).filter(([key]) => d.annotations?.[key]);
 	return html`<${Panel} label=${item.name} title=${item.name} close=${close}>
-		<p class="muted">${[item.server || "lent by a client", item.own && item.own !== item.name && `named ${item.own} there`, plain(d.title), plain(d.mimeType)].filter(Boolean).join(" · ")} ${said.map(([key, text]) => html`<span class="tag" key=${key}>${text}</span> `)}
+		<p class="muted">${[item.server || "lent by a client", item.own && item.own !== item.name && `named ${item.own} there`, clip(plain(d.title), 300), clip(plain(d.mimeType), 300)].filter(Boolean).join(" · ")} ${said.map(([key, text]) => html`<span class="tag" key=${key}>${text}</span> `)}
 			${item.untrusted && html`<span class="tag warn">not trusted</span>`}</p>
-		<p class="description">${d.description ?? ""}</p>
+		<p class="description"><${Long} text=${d.description} /></p>
 		${kind === "tools" ? html`
 			<p><a href=${`?view=clients&part=why&tool=${encodeURIComponent(item.name)}`}>Which client sees it, and why?</a></p>
 			<${Tabs} label="Of the tool" all=${toolParts} chosen=${part} choose=${(p) => go({ part: p === "call" ? "" : p })} />
@@ -72,9 +72,6 @@ function Item({ item, items, kind, url, go, close }) {
 			<h3>Definition</h3><${Tree} value=${d} open=${1} />`}
 	<//>`;
 }
-
-// plain is what a server has for a text, as text.
-const plain = (v) => (v !== null && typeof v === "object" ? JSON.stringify(v) : v);
 
 // schemaOf is the JSON Schema of a prompt's arguments, as far as they are what they should be.
 function schemaOf(given) {
