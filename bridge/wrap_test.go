@@ -32,7 +32,7 @@ func TestWrappers(t *testing.T) {
 		return profile.New(source, profile.Options{Profiles: []profile.Profile{{Name: "p", Tools: profile.Names{Exclude: []string{"b__echo"}}}}})
 	}
 	limited := func(source bridge.Source) bridge.Source {
-		return new(rates.Buckets).Wrap(source, rates.Rates{Common: []rates.Rate{{Match: "*", Calls: 1e6, Per: time.Second}}})
+		return new(rates.Buckets).Wrap(source, rates.Rates{Common: []rates.Rate{{Match: "*", Calls: 1e6, Per: time.Second}, {Match: "*", Calls: 1e6, Daily: true}}})
 	}
 	book, err := ledger.Open(ledger.Options{Path: filepath.Join(t.TempDir(), "ledger.jsonl")})
 	if err != nil {

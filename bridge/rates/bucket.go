@@ -3,6 +3,8 @@ package rates
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // bucket says when the next calls may come.
@@ -10,19 +12,18 @@ type bucket struct {
 	every time.Duration // between two calls in the long run
 	ahead time.Duration // how much earlier than that calls may come: for all but one of a burst
 	due   atomic.Int64  // when a call would come in the long run; in the past the bucket is full
-	users int           // sessions; guarded by Buckets.mu
 }
 
 // take takes the room of a call at a time, or returns how long to wait for it.
-func (b *bucket) take(now time.Duration) (wait time.Duration) {
+func (b *bucket) take(now time.Duration) (wait time.Duration, _ *toolformat.Error) {
 	for {
 		before := b.due.Load()
 		due := max(time.Duration(before), now)
 		if wait = due - b.ahead - now; wait > 0 {
-			return wait
+			return wait, nil
 		}
 		if b.due.CompareAndSwap(before, int64(due+b.every)) {
-			return 0
+			return 0, nil
 		}
 	}
 }

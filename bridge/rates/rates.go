@@ -19,13 +19,15 @@ type Rate struct {
 	Match string // of bridge.Match
 	Calls int
 	Per   time.Duration
-	Burst int // calls that may come at once; 0 means Calls
+	Burst int  // calls that may come at once; 0 means Calls
+	Daily bool // Calls are those of a day of UTC, however they are spread; Per and Burst have no meaning
 }
 
 // Rates are those of all callers.
 type Rates struct {
 	Common   []Rate            // of callers without a profile that has its own
 	Profiles map[string][]Rate // by profile
+	Store    Store             // keeps what was used of a day; nil forgets it when the program ends
 }
 
 // Buckets are what the callers have used of their rates, whatever the sources that they call. The zero value
@@ -33,7 +35,7 @@ type Rates struct {
 type Buckets struct {
 	mu    sync.Mutex // guards what follows, and the users of buckets
 	begun time.Time  // times are counted from it
-	all   map[key]*bucket
+	all   map[key]*shared
 	most  int // buckets, before those that are not needed are removed
 }
 
@@ -41,6 +43,20 @@ type Buckets struct {
 type key struct {
 	principal, profile string
 	rate               Rate
+	store              Store // of a day; else nil
+}
+
+// shared is the bucket or the quota of a rate, which the sessions of a principal share.
+type shared struct {
+	room
+	users int // sessions; guarded by Buckets.mu
+}
+
+// room is a bucket or a quota.
+type room interface {
+	take(now time.Duration) (wait time.Duration, fault *toolformat.Error)
+	give()
+	full(now time.Duration) bool
 }
 
 // fewest is how many buckets are kept without a look at them.
@@ -58,7 +74,7 @@ func (b *Buckets) Wrap(source bridge.Source, rates Rates) bridge.Source {
 			return below, nil
 		}
 		s := &session{Session: below, buckets: b, rates: own}
-		s.own, s.begun = b.use(key{principal: caller.Principal.Name, profile: profile}, own)
+		s.own, s.begun = b.use(key{principal: caller.Principal.Name, profile: profile}, own, rates.Store)
 		return s, nil
 	})
 }
@@ -93,19 +109,22 @@ func (l *listed) Open(ctx context.Context, caller *bridge.Caller) (bridge.Sessio
 }
 
 // use returns the buckets for rates, and when their time begins. leave must be called for them.
-func (b *Buckets) use(of key, rates []Rate) (all []*bucket, begun time.Time) {
+func (b *Buckets) use(of key, rates []Rate, store Store) (all []*shared, begun time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.all == nil {
-		b.all, b.begun, b.most = map[key]*bucket{}, time.Now(), fewest
+		b.all, b.begun, b.most = map[key]*shared{}, time.Now(), fewest
 	}
 	if len(b.all) >= b.most {
 		b.clear()
 	}
 	for _, of.rate = range rates {
+		if of.store = nil; of.rate.Daily {
+			of.store = store
+		}
 		own := b.all[of]
 		if own == nil {
-			own = newBucket(of.rate)
+			own = &shared{room: newRoom(&of)}
 			b.all[of] = own
 		}
 		own.users++
@@ -116,6 +135,13 @@ func (b *Buckets) use(of key, rates []Rate) (all []*bucket, begun time.Time) {
 
 // longest bounds times, so that sums of them do not overflow.
 const longest = 100 * 365 * 24 * time.Hour
+
+func newRoom(of *key) room {
+	if of.rate.Daily {
+		return newQuota(of)
+	}
+	return newBucket(of.rate)
+}
 
 func newBucket(r Rate) *bucket {
 	every := r.Per / time.Duration(r.Calls)
@@ -134,11 +160,18 @@ func (b *Buckets) clear() {
 	b.most = max(fewest, 2*len(b.all))
 }
 
-func (b *Buckets) leave(all []*bucket) {
+func (b *Buckets) leave(all []*shared) {
+	var unused []*quota
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	for _, own := range all {
 		own.users--
+		if q, daily := own.room.(*quota); daily && own.users == 0 {
+			unused = append(unused, q)
+		}
+	}
+	b.mu.Unlock()
+	for _, q := range unused {
+		q.leave()
 	}
 }
 
@@ -147,7 +180,7 @@ type session struct {
 	bridge.Session
 	buckets *Buckets
 	rates   []Rate
-	own     []*bucket // of rates
+	own     []*shared // of rates
 	begun   time.Time
 	ended   sync.Once
 }
@@ -165,16 +198,20 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 // take takes the room of a call of a tool from each of the buckets that it counts in, or from none.
 func (s *session) take(tool string) *toolformat.Error {
 	now := time.Since(s.begun)
-	var taken []*bucket
+	var taken []*shared
 	for i, own := range s.own {
 		if ok, _ := bridge.Match(s.rates[i].Match, tool); !ok {
 			continue
 		}
-		if wait := own.take(now); wait > 0 {
+		wait, fault := own.take(now)
+		if wait > 0 {
+			fault = refused(tool, &s.rates[i], wait)
+		}
+		if fault != nil {
 			for _, other := range taken {
 				other.give()
 			}
-			return refused(tool, &s.rates[i], wait)
+			return fault
 		}
 		if len(s.own) > 1 {
 			taken = append(taken, own)
@@ -189,8 +226,12 @@ func refused(tool string, r *Rate, wait time.Duration) *toolformat.Error {
 	if r.Match != tool {
 		what += " (" + r.Match + ")"
 	}
-	e := toolformat.Errorf(toolformat.Unavailable, "too many calls of %s: at most %d per %s; try again in %s", what, r.Calls, unit(r.Per), spell(wait))
-	e.After = wait
+	bound := fmt.Sprintf("%d per %s; try again in %s", r.Calls, unit(r.Per), spell(wait))
+	if r.Daily {
+		bound = fmt.Sprintf("%d a day; the day ends at 00:00 UTC, in %s", r.Calls, spell(wait))
+	}
+	e := toolformat.Errorf(toolformat.Unavailable, "too many calls of %s: at most %s", what, bound)
+	e.After, e.NotRun = wait, true
 	return e
 }
 

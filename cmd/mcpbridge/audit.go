@@ -27,8 +27,13 @@ func ledgerFile(cfg *config.Config) (string, error) {
 	if cfg.Ledger.File != "" || cfg.Path == "" {
 		return cfg.Ledger.File, nil
 	}
+	return stateOf(cfg, "ledgers", ".jsonl")
+}
+
+// stateOf returns the path of a config's own file in a folder of the program's state.
+func stateOf(cfg *config.Config, folder, ext string) (string, error) {
 	sum := sha256.Sum256([]byte(file.Real(cfg.Path)))
-	return file.State(filepath.Join("ledgers", hex.EncodeToString(sum[:16])+".jsonl"))
+	return file.State(filepath.Join(folder, hex.EncodeToString(sum[:16])+ext))
 }
 
 const auditVerifyAbout = `Checks that no line of the audit was changed, removed or added since it was written: each

@@ -69,6 +69,9 @@ func newProgram(f *sourceFlags, cfg *config.Config, level string, opts stack.Opt
 	opts.Stopped, _ = file.State(stoppedFile)
 	opts.Pins, _ = file.State(pinFolder) // without a home the Stack warns
 	opts.Ledger, _ = ledgerFile(cfg)
+	if cfg.Path != "" {
+		opts.Quotas, _ = stateOf(cfg, "quotas", ".json")
+	}
 	p.opts = opts
 	var err error
 	if p.Stack, err = stack.New(cfg, opts); err != nil {

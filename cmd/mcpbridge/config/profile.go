@@ -33,7 +33,8 @@ type Rate struct {
 	Match string
 	Calls int
 	Per   time.Duration
-	Burst int // calls at once; default: Calls
+	Burst int  // calls at once; default: Calls
+	Daily bool // Calls are those of a day of UTC, in place of Per and Burst
 }
 
 type patterns = struct{ Include, Exclude []string }
@@ -158,35 +159,51 @@ func readValues(d *decoder, n node) (map[string]json.RawMessage, bool) {
 	return values, ok
 }
 
-// readRates reads the rate of all calls, or an object of patterns of tools and their rates.
+// readRates reads the rates of all calls, or an object of patterns of tools and their rates.
 func readRates(d *decoder, n node) (rates []Rate, ok bool) {
 	if n.value.Kind() != '{' {
-		rate, ok := readRate(d, n)
-		rate.Match = "*"
-		return []Rate{rate}, ok
+		return readRatesOf(d, n, "*")
 	}
 	members, _ := d.membersOf(n)
 	for _, m := range members {
-		rate, ok := readRate(d, m)
-		if rate.Match = m.name; !isGlob(m.name) {
+		if !isGlob(m.name) {
 			d.errorf(m.key(), "expected a pattern of tool names")
 		}
-		if ok {
-			rates = append(rates, rate)
+		if own, ok := readRatesOf(d, m, m.name); ok {
+			rates = append(rates, own...)
 		}
 	}
 	return rates, true
+}
+
+// readRatesOf reads a rate of the tools that match a pattern, or an array of them.
+func readRatesOf(d *decoder, n node, match string) (rates []Rate, ok bool) {
+	own := []node{n}
+	if arr, ok := n.value.(*hujson.Array); ok {
+		own = nil
+		for i, e := range arr.Elements {
+			own = append(own, n.element(i, e))
+		}
+	}
+	for _, n := range own {
+		if rate, valid := readRate(d, n); valid {
+			rate.Match = match
+			rates = append(rates, rate)
+		}
+	}
+	return rates, len(rates) == len(own)
 }
 
 // units are those of time in a rate.
 var units = map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}
 
 func readRate(d *decoder, n node) (r Rate, ok bool) {
-	const want = `expected a rate such as "60/m" or "600/h burst 20", per s, m, h or d, with numbers below 1048576`
+	const want = `expected a rate such as "60/m", "600/h burst 20" or "2000/day", per s, m, h, d or day, with numbers below 1048576`
 	_, ok = d.textIf(n, want, func(text string) bool {
 		text, burst, bursts := strings.Cut(text, " burst ")
 		calls, unit, _ := strings.Cut(text, "/")
-		if r.Per, ok = units[unit]; !ok {
+		r.Daily = unit == "day" && !bursts
+		if r.Per, ok = units[unit]; !ok && !r.Daily {
 			return false
 		}
 		if r.Calls, ok = positive(calls); ok && bursts {

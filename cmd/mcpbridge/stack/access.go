@@ -1,10 +1,13 @@
 package stack
 
 import (
+	"slices"
+
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/profile"
 	"github.com/mcpbridge/mcpbridge/bridge/rates"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
 )
 
 // profiles returns the profiles of the config.
@@ -22,13 +25,27 @@ func (s *Stack) profiles(optional bool) profile.Options {
 
 // rates bounds how often the callers of a source may call, as the config says.
 func (s *Stack) rates(source bridge.Source) bridge.Source {
-	of := rates.Rates{Common: ratesOf(s.cfg.Limits.Rates), Profiles: map[string][]rates.Rate{}}
+	of := rates.Rates{Common: ratesOf(s.cfg.Limits.Rates), Profiles: map[string][]rates.Rate{}, Store: s.quotas}
+	all := of.Common
 	for _, p := range s.cfg.Profiles {
 		if p.Rates != nil {
 			of.Profiles[p.Name] = ratesOf(p.Rates)
+			all = slices.Concat(all, of.Profiles[p.Name])
 		}
 	}
+	daily := func(r rates.Rate) bool { return r.Daily }
+	if s.quotas == nil && slices.ContainsFunc(all, daily) {
+		s.log.Warn(`rate: there is no folder for the calls of a day: they are forgotten when the program ends`)
+	}
 	return s.pool.buckets.Wrap(source, of)
+}
+
+// quotaFile is the name of a file that has the calls of the latest days.
+type quotaFile string
+
+// Update implements rates.Store.
+func (f quotaFile) Update(change func(text []byte) ([]byte, error)) error {
+	return file.Update(string(f), change, nil)
 }
 
 func ratesOf(all []config.Rate) (of []rates.Rate) {

@@ -25,6 +25,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/pins"
 	"github.com/mcpbridge/mcpbridge/bridge/policy"
 	"github.com/mcpbridge/mcpbridge/bridge/profile"
+	"github.com/mcpbridge/mcpbridge/bridge/rates"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
@@ -49,6 +50,7 @@ type Stack struct {
 	clients  []*use
 	guards   []namedGuard
 	pins     map[string]*pins.Pins    // by server
+	quotas   rates.Store              // nil forgets the calls of a day
 	logins   map[string]*oauth.Client // by server
 	accounts map[string]*accounts     // by server, of those where each principal has its own
 	approve  *policy.Policy           // loop.approve, for models
@@ -83,6 +85,7 @@ type Options struct {
 	Stopped     string      // file that says why all calls are stopped, which need not exist; "" means that they are not
 	Pins        string      // folder of what servers have defined; "" means that nothing is pinned
 	Ledger      string      // file of the ledger of a config that names none; "" means none
+	Quotas      string      // file of the calls of the day that rates bound; "" means that none outlive the program
 }
 
 const (
@@ -138,6 +141,9 @@ func build(cfg *config.Config, opts Options) (*Stack, error) {
 	}
 	if err := s.openLedger(opts.Ledger); err != nil {
 		return nil, errors.Join(err, s.Close())
+	}
+	if opts.Quotas != "" {
+		s.quotas = quotaFile(opts.Quotas)
 	}
 	info, _ := json.Marshal(map[string]string{"name": "mcpbridge", "version": opts.Version}) // cannot fail: strings
 	var members []bridge.Member

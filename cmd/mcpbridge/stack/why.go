@@ -246,7 +246,7 @@ func (l *looked) through(w *Way, i int, it bridge.Item) (now bridge.Item, ok boo
 	case "names":
 		w.add(layer.name, l.whyShown(&now), false)
 	case "rates":
-		w.add(layer.name, "may refuse calls that come too often (\"rate\")", false)
+		w.add(layer.name, "may refuse calls that come too often, or too many a day (\"rate\")", false)
 	case "profile":
 		if name := l.Profile(l.caller); name != "" {
 			w.add(layer.name, "profile "+name+" has it", false)
