@@ -71,8 +71,8 @@ func (f *refusal) write(w http.ResponseWriter, r *http.Request, s *Server) {
 // sends no Origin with the GET of an image, a link or a script, and such a GET of another site would
 // begin a session (W3C, Fetch Metadata Request Headers).
 //
-// A browser comes from anywhere to what is foreign, Options.Logins and Options.Framed: that checks itself where a
-// request comes from.
+// A browser comes from anywhere to what is foreign, Options.Foreign: that checks itself where a request comes
+// from, where it matters.
 func (a *Access) checkOrigin(r *http.Request, foreign bool) *refusal {
 	if !a.hostAllowed(r, r.Host) {
 		return &refusal{status: http.StatusForbidden, reason: "unknown name in the Host header: add it to publicHosts in the config"}

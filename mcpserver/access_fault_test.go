@@ -194,8 +194,9 @@ func TestOriginsAndHosts(t *testing.T) {
 // A request that a page of another site has caused is refused unless it has the Origin of a page that
 // may connect: browsers send none with the GET of an image.
 func TestOtherSites(t *testing.T) {
-	framed := map[string]http.Handler{"/frame.html": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {})}
-	h := newHost(t, mcpserver.Options{Access: mcpserver.Access{AllowedOrigins: []string{"https://app.example"}}, Framed: framed})
+	empty := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {})
+	framed := map[string]http.Handler{"/frame.html": empty, "/linked/": empty}
+	h := newHost(t, mcpserver.Options{Access: mcpserver.Access{AllowedOrigins: []string{"https://app.example"}}, Foreign: framed})
 	for _, c := range []struct {
 		site, origin string
 		want         int
@@ -216,8 +217,10 @@ func TestOtherSites(t *testing.T) {
 				t.Errorf("GET %s of %s, Origin %q: HTTP %d, want %d", path, c.site, c.origin, resp.StatusCode, c.want)
 			}
 		}
-		if got := h.status("GET", "/frame.html", "", "Sec-Fetch-Site", c.site, "Origin", c.origin); got != 200 {
-			t.Errorf("GET of a frame of %s: HTTP %d", c.site, got)
+		for _, path := range []string{"/frame.html", "/linked/", "/linked/there"} {
+			if got := h.status("GET", path, "", "Sec-Fetch-Site", c.site, "Origin", c.origin); got != 200 {
+				t.Errorf("GET %s of %s: HTTP %d", path, c.site, got)
+			}
 		}
 		if got := h.status("POST", "/mcp", fmt.Sprintf(initialize, newest), "Sec-Fetch-Site", c.site, "Origin", c.origin); got != c.want {
 			t.Errorf("POST of %s, Origin %q: HTTP %d, want %d", c.site, c.origin, got, c.want)

@@ -47,14 +47,10 @@ func (s *Server) Handler() http.Handler {
 			}
 		})
 	}
-	for path, handler := range s.opts().Framed {
+	for path, handler := range s.opts().Foreign {
 		mux.Handle(path, handler)
 	}
 	mux.HandleFunc(visitPath, s.serveVisit)
-	if s.opts().Logins != nil {
-		mux.Handle(loginPath, s.opts().Logins)
-		mux.Handle(loginPath+"/", s.opts().Logins)
-	}
 	mux.HandleFunc(wellKnown, s.serveResource)
 	mux.HandleFunc(wellKnown+"/", s.serveResource)
 	mux.HandleFunc("GET /healthz", healthy)
@@ -85,13 +81,15 @@ func (s *Server) below(mux *http.ServeMux, r *http.Request) http.Handler {
 	return mux
 }
 
-// loginPath is the path of Options.Logins.
-const loginPath = "/login"
-
-// isForeign reports whether a request is for Options.Logins or Options.Framed.
+// isForeign reports whether a request is for Options.Foreign.
 func (s *Server) isForeign(r *http.Request) bool {
 	path := strings.TrimPrefix(r.URL.Path, s.opts().prefix)
-	return s.opts().Framed[path] != nil || s.opts().Logins != nil && (path == loginPath || strings.HasPrefix(path, loginPath+"/"))
+	for own := range s.opts().Foreign {
+		if path == own || strings.HasSuffix(own, "/") && strings.HasPrefix(path, own) {
+			return true
+		}
+	}
+	return false
 }
 
 // KnowsHost reports whether Access would admit a request like r with a Host header.

@@ -204,13 +204,9 @@ type Options struct {
 	// PassTokens tells the source the bearer tokens of callers (bridge.Caller.Token).
 	PassTokens bool
 
-	// Logins answers /login and what is below it: browsers come there by links, without credentials, so
-	// that Access only checks the Host. nil means that there are none.
-	Logins http.Handler
-
-	// Framed maps paths to handlers of what pages of other origins show in a frame, without credentials:
-	// Access only checks the Host.
-	Framed map[string]http.Handler
+	// Foreign maps paths, and with a slash at their end what is below them, to handlers to which browsers
+	// come from other sites, by links or in frames, without credentials: Access only checks the Host.
+	Foreign map[string]http.Handler
 
 	// Public maps patterns of http.ServeMux to handlers of what everybody may read, without a token.
 	Public map[string]http.Handler

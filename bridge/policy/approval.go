@@ -38,8 +38,9 @@ type Approval struct {
 	Edit      bool            `json:"edit,omitempty"`   // the arguments may be changed
 	Asked     time.Time       `json:"asked"`
 	Expires   time.Time       `json:"expires"`
-	By        string          `json:"by,omitempty"`   // who has decided
-	Note      string          `json:"note,omitempty"` // what was said about it, for the model
+	By        string          `json:"by,omitempty"`      // who has decided
+	Note      string          `json:"note,omitempty"`    // what was said about it, for the model
+	Changed   json.RawMessage `json:"changed,omitempty"` // the arguments in place of Arguments
 }
 
 // An Answer decides about an Approval.

@@ -29,6 +29,7 @@ type DeskOptions struct {
 // A Desk has the Approvals of all callers. It may be used from many goroutines.
 type Desk struct {
 	stopped atomic.Pointer[string]
+	pages   atomic.Pointer[string] // of SetPages
 
 	mu   sync.Mutex // guards what follows
 	opts DeskOptions
@@ -71,6 +72,17 @@ func (d *Desk) Resume() { d.stopped.Store(nil) }
 func (d *Desk) Stopped() string {
 	if reason := d.stopped.Load(); reason != nil {
 		return *reason
+	}
+	return ""
+}
+
+// SetPages sets where a person decides about an Approval in a browser: a URL, less the ID at its end.
+func (d *Desk) SetPages(url string) { d.pages.Store(&url) }
+
+// PageOf returns the URL at which a person decides about the Approval with an ID; "" without one.
+func (d *Desk) PageOf(id string) string {
+	if url := d.pages.Load(); url != nil {
+		return *url + id
 	}
 	return ""
 }
@@ -124,7 +136,7 @@ func (d *Desk) Decide(id string, answer Answer, by string) (Approval, error) {
 	case answer.Arguments != nil && !isObject(answer.Arguments):
 		return r.Approval, fmt.Errorf("approval %s: the arguments are not a JSON object", r.ID)
 	}
-	r.State, r.By, r.Note, r.Expires = Denied, by, answer.Note, time.Now().Add(d.opts.Expiry)
+	r.State, r.By, r.Note, r.Changed, r.Expires = Denied, by, answer.Note, answer.Arguments, time.Now().Add(d.opts.Expiry)
 	if answer.Approve {
 		r.State = Approved
 	}

@@ -103,9 +103,14 @@ func printApproval(w io.Writer, a *policy.Approval) {
 	put("rule", a.Rule)
 	put("reason", a.Reason)
 	put("until", a.Expires.Local().Format(time.TimeOnly))
-	var arguments bytes.Buffer
-	if len(a.Arguments) > 0 && json.Indent(&arguments, a.Arguments, "", "  ") == nil {
-		fmt.Fprintf(w, "arguments\n%s\n", terminal.Clean(arguments.String()))
+	printArguments(w, "arguments", a.Arguments)
+	printArguments(w, "changed to", a.Changed)
+}
+
+func printArguments(w io.Writer, title string, raw json.RawMessage) {
+	var text bytes.Buffer
+	if len(raw) > 0 && json.Indent(&text, raw, "", "  ") == nil {
+		fmt.Fprintf(w, "%s\n%s\n", title, terminal.Clean(text.String()))
 	}
 }
 

@@ -41,6 +41,8 @@ func (c *ownConsole) handler() http.Handler {
 			"logins":  c.logins,
 			"tool":    c.tool,
 			"models":  c.models,
+
+			"approvals": c.approvals,
 		},
 		Do: map[string]call{
 			"restart": func(r *http.Request) (any, error) {
@@ -59,6 +61,8 @@ func (c *ownConsole) handler() http.Handler {
 			"login":        c.beginLogin,
 			"login/finish": c.finishLogin,
 			"logout":       c.logout,
+
+			"approvals/decide": c.decideApproval,
 		},
 		Calls: c.live.Calls(), Recent: c.control.counts.Recent, Knows: func(r *http.Request) bool { return c.live.front.Knows(r) },
 	})

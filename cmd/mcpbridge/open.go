@@ -73,16 +73,20 @@ func runOpen(ctx context.Context, args []string, std streams) error {
 
 // url returns an address of the console, good once.
 func (c *ownConsole) url() string {
-	base := c.address
-	if public := c.live.Live.Stack().Config().PublicURL; public != "" {
-		base = public
-	} else if scheme, address, _ := strings.Cut(base, "://"); true {
-		host, port, _ := net.SplitHostPort(address)
-		if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
-			base = scheme + "://" + net.JoinHostPort("127.0.0.1", port)
-		}
+	return c.base(c.live.Live.Stack().Config()) + "/?ticket=" + c.live.entry.operator.Ticket()
+}
+
+// base returns where a browser reaches the console, without a slash at its end.
+func (c *ownConsole) base(cfg *config.Config) string {
+	if cfg.PublicURL != "" {
+		return strings.TrimSuffix(cfg.PublicURL, "/")
 	}
-	return strings.TrimSuffix(base, "/") + "/?ticket=" + c.live.entry.operator.Ticket()
+	scheme, address, _ := strings.Cut(c.address, "://")
+	host, port, _ := net.SplitHostPort(address)
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
+		return scheme + "://" + net.JoinHostPort("127.0.0.1", port)
+	}
+	return c.address
 }
 
 // addAutoToken gives a config with "tokens": "auto" its token, that of the operator. It is made once, and kept

@@ -108,7 +108,7 @@ func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error
 	}
 	l.setBase(l.cfg)
 	opts := l.serverOptions(l.cfg)
-	opts.Logins = &l.pool.Desk
+	opts.Foreign["/login"], opts.Foreign["/login/"] = &l.pool.Desk, &l.pool.Desk
 	l.front = mcpserver.New(l, opts)
 	if l.cfg.Path != "" {
 		defer onHangup(l.applyAnew, end)()
@@ -122,10 +122,11 @@ func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error
 	return l.front.Serve(ctx, ln)
 }
 
-// setBase sets where browsers reach the pages on which callers log in to servers.
+// setBase sets where browsers reach the pages on which callers log in to servers, and those of approvals.
 func (l *live) setBase(cfg *config.Config) {
 	base := cmp.Or(cfg.PublicURL, l.local)
 	l.pool.Desk.SetBase(base)
+	l.pool.Approvals.SetPages(l.console.base(cfg) + webconsole.ApprovePath)
 	for _, server := range cfg.Servers {
 		if server.PerIdentity && base == "" {
 			l.log.Warn("nobody can log in to a server: publicUrl is needed, the URL at which browsers reach this bridge", "server", server.Name)
@@ -143,7 +144,7 @@ func (l *live) serverOptions(cfg *config.Config) mcpserver.Options {
 		Origin: func() string { return l.Live.Stack().Config().Console.SandboxOrigin },
 		Hosts:  func(r *http.Request, host string) bool { return l.front.KnowsHost(r, host) },
 	}
-	o.Page, o.Framed = webconsole.Page(sandbox), webconsole.Frames(sandbox)
+	o.Page, o.Foreign = webconsole.Page(sandbox), webconsole.Foreign(sandbox)
 	o.Public, o.Refuse, o.Ready = publicFiles(), serve.Refuse, http.HandlerFunc(l.serveReady)
 	return o
 }

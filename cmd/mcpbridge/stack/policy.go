@@ -70,7 +70,11 @@ func (s *Stack) decide(source bridge.Source) bridge.Source {
 
 // whereToDecide says how a person decides about an approval.
 func (s *Stack) whereToDecide(id string) string {
-	return commandFor(s.cfg, "approvals decide --allow", id, id)
+	command := commandFor(s.cfg, "approvals decide --allow", id, id)
+	if page := s.pool.Approvals.PageOf(id); page != "" {
+		return page + " or " + command
+	}
+	return command
 }
 
 // configureApprovals makes the desk of the pool what the config says.
@@ -95,7 +99,9 @@ func (s *Stack) tell(a policy.Approval, command []string) {
 	}
 	p, err := process.Start(process.Command{
 		Path: command[0], Args: command[1:], Dir: s.cfg.Dir, Supervisor: s.pool.supervisor, Stderr: last.Add,
-		Env: process.Environ(map[string]string{"MCPBRIDGE_APPROVAL": a.ID, "MCPBRIDGE_APPROVAL_TOOL": a.Target}),
+		Env: process.Environ(map[string]string{
+			"MCPBRIDGE_APPROVAL": a.ID, "MCPBRIDGE_APPROVAL_TOOL": a.Target, "MCPBRIDGE_APPROVAL_URL": s.pool.Approvals.PageOf(a.ID),
+		}),
 	})
 	if err != nil {
 		warn(err)

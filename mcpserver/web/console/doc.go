@@ -14,8 +14,9 @@
 //
 // console.go (Options, Handlers), page.go (the files of the page and their headers), sandbox.go (the frame of
 // servers' pages, and their policy), calls.go (live traffic),
-// and in files/ the page: console.html, style.css, and app.js with the frame; a file for each view or its parts
-// (calls.js; servers.js, pins.js, logins.js; tools.js, definition.js, run.js; chat.js; clients.js, why.js); api.js and
+// and in files/ the page: console.html, style.css, and app.js with the frame; entry.js, how one gets in; a file for each
+// view or its parts (calls.js; approvals.js; servers.js, pins.js, logins.js; tools.js, definition.js, run.js; chat.js;
+// clients.js, why.js); ask.js, a question about a call; approve.html and approve.js, the page of one approval; api.js and
 // talk.js, which speak to the bridge; schema.js and form.js, forms for a JSON Schema; content.js and markdown.js,
 // results; apps.js, pages of servers (MCP Apps), in the frame of sandbox.html; diff.js, list.js, panel.js, tabs.js,
 // format.js and hooks.js, which views share. html.js is the way to preact.js, which is other people's

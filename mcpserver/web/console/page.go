@@ -23,6 +23,18 @@ func Page(s Sandbox) http.Handler {
 	}))
 }
 
+// ApprovePath is where the page of an approval is, with the ID behind it.
+const ApprovePath = "/approve/"
+
+// serveApproval serves the page of an approval.
+func serveApproval(w http.ResponseWriter, r *http.Request) {
+	if id := strings.TrimPrefix(r.URL.Path, ApprovePath); id == "" || strings.Contains(id, "/") || r.Method != http.MethodGet && r.Method != http.MethodHead {
+		http.NotFound(w, r)
+		return
+	}
+	http.ServeFileFS(w, r, embedded, "files/approve.html")
+}
+
 // Files returns what the page is made of, for mcpserver.Options.Public.
 func Files() map[string]http.Handler {
 	kinds := map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".txt": "text/plain; charset=utf-8"}

@@ -92,3 +92,16 @@ func TestPage(t *testing.T) {
 		t.Error("the folder is listed")
 	}
 }
+
+// The page of an approval shows nothing by itself, and takes no answer.
+func TestApprovalPage(t *testing.T) {
+	page := console.Foreign(sandbox(""))[console.ApprovePath]
+	for path, want := range map[string]int{"GET /approve/ABC": 200, "HEAD /approve/ABC": 200, "POST /approve/ABC": 404, "GET /approve/": 404, "GET /approve/a/b": 404} {
+		method, url, _ := strings.Cut(path, " ")
+		w := httptest.NewRecorder()
+		page.ServeHTTP(w, httptest.NewRequest(method, url, nil))
+		if w.Code != want || w.Header().Get("X-Frame-Options") != "DENY" || !strings.Contains(w.Header().Get("Content-Security-Policy"), "script-src 'self'") {
+			t.Errorf("%s: HTTP %d, %v", path, w.Code, w.Header())
+		}
+	}
+}

@@ -18,9 +18,10 @@ type Sandbox struct {
 	Hosts  func(r *http.Request, host string) bool // whether the console that requests a frame with r may be at a host
 }
 
-// Frames returns the frame, for mcpserver.Options.Framed.
-func Frames(s Sandbox) map[string]http.Handler {
-	return map[string]http.Handler{"/console/sandbox.html": guarded(http.HandlerFunc(s.serve))}
+// Foreign returns what browsers come to from other sites, for mcpserver.Options.Foreign: the frame, and the page of
+// an approval, which shows nothing by itself.
+func Foreign(s Sandbox) map[string]http.Handler {
+	return map[string]http.Handler{"/console/sandbox.html": guarded(http.HandlerFunc(s.serve)), ApprovePath: guarded(http.HandlerFunc(serveApproval))}
 }
 
 // serve serves the frame with the policy that the server has declared for its page in the query. The policy's

@@ -51,7 +51,7 @@ func TestSandbox(t *testing.T) {
 func getFrame(origin, host string, query url.Values) *httptest.ResponseRecorder {
 	w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/console/sandbox.html?"+query.Encode(), nil)
 	r.Host = host
-	console.Frames(sandbox(origin))["/console/sandbox.html"].ServeHTTP(w, r)
+	console.Foreign(sandbox(origin))["/console/sandbox.html"].ServeHTTP(w, r)
 	return w
 }
 

@@ -1,4 +1,6 @@
-// How the page speaks to the bridge: its own API (console/api/…), and MCP (mcp).
+// How a page speaks to the bridge: its own API (console/api/…), and MCP (mcp), which are beside this file, wherever the
+// page is.
+const at = (path) => new URL(path, import.meta.url).href;
 
 // Refused is an answer of the bridge that is not the one asked for.
 export class Refused extends Error {
@@ -20,17 +22,17 @@ async function answered(response) {
 
 const query = (values) => new URLSearchParams(Object.entries(values).filter(([, v]) => v !== undefined && v !== "")).toString();
 
-export const read = async (name, values = {}) => answered(await fetch(`console/api/${name}?${query(values)}`));
-export const act = async (name, values = {}, body) => answered(await fetch(`console/api/${name}?${query(values)}`, { method: "POST", body: body && JSON.stringify(body) }));
+export const read = async (name, values = {}) => answered(await fetch(at(`api/${name}?${query(values)}`)));
+export const act = async (name, values = {}, body) => answered(await fetch(at(`api/${name}?${query(values)}`), { method: "POST", body: body && JSON.stringify(body) }));
 
 // enter begins a visit, with a ticket or the operator's token.
 export async function enter({ ticket, token }) {
 	const headers = token ? { Authorization: `Bearer ${token}` } : {};
-	await answered(await fetch("console/visit", { method: "POST", headers, body: ticket ? JSON.stringify({ ticket }) : undefined }));
+	await answered(await fetch(at("visit"), { method: "POST", headers, body: ticket ? JSON.stringify({ ticket }) : undefined }));
 }
 
 export async function leave() {
-	await fetch("console/visit", { method: "DELETE" });
+	await fetch(at("visit"), { method: "DELETE" });
 }
 
 // follow gives the calls that end to take, until the function that it returns is called. A page that is not seen
@@ -39,7 +41,7 @@ export async function leave() {
 export function follow(contents, take, state) {
 	let source = null;
 	const begin = () => {
-		source = new EventSource(`console/api/calls${contents ? "?contents=1" : ""}`);
+		source = new EventSource(at(`api/calls${contents ? "?contents=1" : ""}`));
 		source.onopen = () => state("live");
 		source.onerror = () => state("lost");
 		source.addEventListener("begin", () => take("begin", []));
@@ -72,7 +74,7 @@ export async function request(method, params, { name, signal, progress } = {}) {
 		"MCP-Protocol-Version": revision, "Mcp-Method": method,
 	};
 	if (name !== undefined) headers["Mcp-Name"] = headerText(name);
-	const response = await fetch("mcp", { method: "POST", headers, signal, body: JSON.stringify({ jsonrpc: "2.0", id, method, params: { ...params, _meta } }) });
+	const response = await fetch(at("../mcp"), { method: "POST", headers, signal, body: JSON.stringify({ jsonrpc: "2.0", id, method, params: { ...params, _meta } }) });
 	for await (const message of messages(response)) {
 		if (message.method === "notifications/progress") progress?.(message.params);
 		if (message.id !== id && message.id !== null) continue;

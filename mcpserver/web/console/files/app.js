@@ -1,13 +1,15 @@
-// The frame of the console: how one gets in, the views, and the URL, which has all that is chosen.
-import { html, render, useCallback, useEffect, useErrorBoundary, useRef, useState } from "./html.js";
-import { enter, leave, read } from "./api.js";
+// The frame of the console: the views, and the URL, which has all that is chosen.
+import { html, render, useCallback, useEffect, useErrorBoundary, useState } from "./html.js";
+import { leave, read } from "./api.js";
+import { ApprovalsView } from "./approvals.js";
 import { CallsView, useCalls } from "./calls.js";
 import { ChatView } from "./chat.js";
 import { ClientsView } from "./clients.js";
+import { Visit } from "./entry.js";
 import { failedServers, ServersView, summary } from "./servers.js";
 import { ToolsView } from "./tools.js";
 
-const views = { calls: "Traffic", servers: "Servers", tools: "Tools", chat: "Chat", clients: "Clients" };
+const views = { calls: "Traffic", approvals: "Approvals", servers: "Servers", tools: "Tools", chat: "Chat", clients: "Clients" };
 
 const chosen = () => Object.fromEntries(new URLSearchParams(location.search));
 
@@ -57,10 +59,12 @@ function Console({ out }) {
 	const failed = (e) => (e.status === 401 ? out(e.message) : setAway("The bridge does not answer."));
 	const [state, refresh] = useEvery("state", 2000, failed);
 	const [callers] = useEvery("callers", 3000, () => {});
+	const [approvals, look] = useEvery("approvals", 1500, () => {});
+	const waiting = approvals?.waiting ?? 0;
 	useEffect(() => setAway(""), [state]);
 	useEffect(() => { if (calls.state === "ended") out("You have been signed out."); }, [calls.state]);
 	const view = views[url.view] ? url.view : "calls";
-	useEffect(() => { document.title = `${views[view]} · mcpbridge`; }, [view]);
+	useEffect(() => { document.title = `${waiting ? `(${waiting}) ` : ""}${views[view]} · mcpbridge`; }, [view, waiting]);
 	if (!state) return html`<main key="wait" class="wait"><p role="status">${away || "…"}</p></main>`;
 	const down = failedServers(state.servers);
 	const live = calls.state === "live" && !away;
@@ -69,7 +73,7 @@ function Console({ out }) {
 		<nav aria-label="Views">
 			<div class="brand"><svg viewBox="0 0 24 24" width="22" height="22" aria-hidden="true"><path d="M2 18V9m20 9V9M2 12c6 0 6-5 10-5s4 5 10 5M2 16h20" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round"/></svg><b>mcpbridge</b></div>
 			${Object.entries(views).map(([key, title]) => html`<button key=${key} aria-current=${key === view ? "page" : undefined} onClick=${() => go({ view: key })}>
-				${title}${key === "servers" && down > 0 && html` <span class="badge" title=${`${down} failed`}>${down}</span>`}</button>`)}
+				${title}${key === "servers" && down > 0 && html` <span class="badge" title=${`${down} failed`}>${down}</span>`}${key === "approvals" && waiting > 0 && html` <span class="badge" title=${`${waiting} wait`}>${waiting}</span>`}</button>`)}
 			<span class="gap"></span>
 			<div class="foot"><span class=${live ? "live on" : "live"} role="status">${live ? "live" : "not connected"}</span>
 				<small title=${state.config}>${state.config ? state.config.split(/[\\/]/).pop() : state.listen}</small><small>${summary(state)}</small><small>version ${state.version}</small></div>
@@ -79,6 +83,7 @@ function Console({ out }) {
 			${away && html`<p class="note failed" role="alert">${away}</p>`}
 			<${View} key=${view} ...${{ url, go }}>
 			${view === "calls" && html`<${CallsView} ...${{ calls, servers: state.servers, callers: callers ?? [], url, go, contents, setContents }} />`}
+			${view === "approvals" && html`<${ApprovalsView} ...${{ approvals, look }} />`}
 			${view === "servers" && html`<${ServersView} ...${{ state, url, go, refresh }} />`}
 			${view === "tools" && html`<${ToolsView} ...${{ url, go }} />`}
 			${view === "chat" && html`<${ChatView} ...${{ url, go }} />`}
@@ -87,48 +92,4 @@ function Console({ out }) {
 		</main>`;
 }
 
-function Entry({ why, done }) {
-	const [error, setError] = useState(why);
-	const field = useRef(null);
-	useEffect(() => field.current.focus(), []);
-	const submit = async (e) => {
-		e.preventDefault();
-		try {
-			await enter({ token: new FormData(e.target).get("token") });
-			done();
-		} catch (fault) {
-			setError(fault.message);
-		}
-	};
-	return html`<main class="entry"><form class="card" onSubmit=${submit}>
-		<h1>mcpbridge</h1>
-		${error && html`<p class="failed" role="alert">${error}</p>`}
-		<p>Run this where the bridge runs, and open the address that it prints:</p>
-		<pre>mcpbridge open</pre>
-		<label for="token">Or enter the token of <b>operator</b>:</label>
-		<input ref=${field} id="token" name="token" type="password" autocomplete="current-password" required />
-		<p><button class="primary">Sign in</button></p>
-	</form></main>`;
-}
-
-function App() {
-	const [inside, setInside] = useState(null); // null while that is not known
-	const [why, setWhy] = useState("");
-	useEffect(() => {
-		const { ticket, ...rest } = chosen();
-		if (ticket) history.replaceState(null, "", `${location.pathname}${Object.keys(rest).length ? `?${new URLSearchParams(rest)}` : ""}`);
-		(async () => {
-			try {
-				if (ticket) await enter({ ticket });
-			} catch (e) {
-				setWhy(e.message);
-			}
-			setInside(await read("state").then(() => true, () => false));
-		})();
-	}, []);
-	if (inside === null) return html`<main key="wait" class="wait"><p role="status">…</p></main>`;
-	if (!inside) return html`<${Entry} key=${why} why=${why} done=${() => setInside(true)} />`;
-	return html`<${Console} out=${(text) => { setWhy(text); setInside(false); }} />`;
-}
-
-render(html`<${App} />`, document.body);
+render(html`<${Visit} reads="state">${(out) => html`<${Console} out=${out} />`}<//>`, document.body);

@@ -1,5 +1,6 @@
 // Chat: a model of the config uses the tools, and a person sees and allows what it does.
 import { html, useEffect, useLayoutEffect, useReducer, useRef, useState } from "./html.js";
+import { Ask } from "./ask.js";
 import { Content } from "./content.js";
 import { ago, duration, Tree, visible } from "./format.js";
 import { useRead } from "./hooks.js";
@@ -111,7 +112,7 @@ function Call({ call, talk }) {
 		<button class="plain fold-call" aria-expanded=${open || asks} onClick=${() => setOpen(!open)}>${open || asks ? "▾" : "▸"} <b>${call.name ?? "…"}</b> <span class="brief">${brief(call)}</span>
 			<span class=${`tag ${mood}`}>${title}</span> ${call.ms !== undefined && html`<small>${duration(call.ms)}</small>`}</button>
 		${call.state === "running" && call.progress && html`<p role="status"><progress aria-label="Progress" max=${call.progress.total} value=${call.progress.total ? call.progress.progress : undefined}></progress> ${call.progress.message ?? ""}</p>`}
-		${asks && html`<${Ask} call=${call} talk=${talk} />`}
+		${asks && html`<${Question} call=${call} talk=${talk} />`}
 		${open && !asks && html`<h3>Arguments</h3>${call.arguments === undefined ? html`<pre>${call.typed ?? ""}</pre>` : html`<${Tree} value=${call.arguments} />`}`}
 		${open && call.result !== undefined && html`<h3>Result</h3><${Content} result=${{ content: [{ type: "text", text: call.result }], isError: call.state === "failed" }} />`}
 	</article>`;
@@ -122,30 +123,16 @@ function brief(call) {
 	return text.length > 100 ? `${text.slice(0, 100)}…` : text;
 }
 
-// Ask is a question about a call: allow, deny, or allow with other arguments.
-function Ask({ call, talk }) {
-	const [editing, setEditing] = useState(null);
-	const [wrong, setWrong] = useState("");
-	const [reason, setReason] = useState("");
+// Question is what the model's call needs an answer to.
+function Question({ call, talk }) {
 	const own = useRef(null);
-	const decide = (verdict, more) => {
+	const decide = ({ approve, note, arguments: edited }) => {
 		own.current.closest("article").querySelector("button").focus(); // those of the question go
-		talk.decide(call.id, verdict, more);
+		if (approve) talk.decide(call.id, edited === undefined ? "allow" : "edit", edited === undefined ? {} : { arguments: JSON.parse(edited) });
+		else talk.decide(call.id, "deny", { reason: note || undefined });
 	};
-	const edit = () => {
-		try {
-			decide("edit", { arguments: JSON.parse(editing) });
-		} catch (e) {
-			setWrong(`The arguments are not JSON: ${e.message}`);
-		}
-	};
-	return html`<div class="ask-call" ref=${own} role="group" aria-label=${`May ${call.name} be called?`}>
+	return html`<div ref=${own}>
 		${call.about && html`<p class="muted">${call.about}</p>`}
 		${call.why && html`<p>${call.why}</p>`}
-		${editing === null ? html`<${Tree} value=${call.arguments ?? {}} open=${Infinity} />` : html`<textarea rows="5" spellcheck="false" aria-label="Arguments" value=${editing} onInput=${(e) => setEditing(e.target.value)}></textarea>`}
-		${wrong && html`<p class="failed" role="alert">${wrong}</p>`}
-		<div class="buttons">
-			${editing === null ? html`<button class="primary" onClick=${() => decide("allow")}>Allow</button>${!call.fixed && html`<button onClick=${() => setEditing(JSON.stringify(call.arguments ?? {}, null, 2))}>Edit</button>`}`
-				: html`<button class="primary" onClick=${edit}>Allow with these</button><button onClick=${() => setEditing(null)}>Back</button>`}
-			<input aria-label="Why not, for the model" placeholder="why not" value=${reason} onInput=${(e) => setReason(e.target.value)} /><button onClick=${() => decide("deny", { reason: reason || undefined })}>Deny</button></div></div>`;
+		<${Ask} label=${`May ${call.name} be called?`} shown=${html`<${Tree} value=${call.arguments ?? {}} open=${Infinity} />`} text=${JSON.stringify(call.arguments ?? {}, null, 2)} fixed=${call.fixed} decide=${decide} /></div>`;
 }
