@@ -117,11 +117,8 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, api endpoint.API)
 	if messages, err = arrange(messages); err != nil {
 		return nil, endpoint.Invalid(err)
 	}
-	if len(t.req.Only) > maxAllowed {
-		return nil, endpoint.Invalid(fmt.Errorf("tool_choice: expected at most %d tools", maxAllowed))
-	}
 	selection, err := selectionOf(r.Header, t.req)
-	if err != nil {
+	if err = cmp.Or(err, checkNamed(selection), checkNamed(t.req.Only)); err != nil {
 		return nil, endpoint.Invalid(err)
 	}
 	t.view = view
@@ -177,8 +174,19 @@ func (s *Server) fallbacks(t *task) (all []providers.Fallback, err error) {
 	return all, nil
 }
 
-// maxAllowed bounds the tools that a request allows, each of which is looked for in all that there are.
-const maxAllowed = 1000
+// maxNamed bounds the tools that a request names, and its patterns: each is looked for in all tools that there are.
+const maxNamed = 1000
+
+// checkNamed returns the error of a request that names too many tools.
+func checkNamed(all []providers.Selection) error {
+	n := len(all)
+	for _, s := range all {
+		if n += len(s.Match) + len(s.Except); n > 2*maxNamed {
+			return fmt.Errorf("%s: expected at most %d names of tools in a request", s.From, maxNamed)
+		}
+	}
+	return nil
+}
 
 // ToolsHeader is the header of a request with globs of the bridge's tools that its model is offered, separated by
 // commas.

@@ -3,6 +3,7 @@ package serve_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -120,13 +121,18 @@ func TestAllowedServers(t *testing.T) {
 		own     = `{"type":"function","name":"put","parameters":{"type":"object"}}`
 		allowed = `"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[`
 	)
+	var many []string
+	for i := range 1001 {
+		many = append(many, fmt.Sprintf(`{"type":"mcp","server_label":"s%d","allowed_tools":["get"]}`, i))
+	}
 	for _, c := range []struct{ body, want string }{
+		{`"tools":[` + strings.Join(many, ",") + `]`, "400 tools[1000].server_label: expected at most 1000 names of tools"},
 		{`"tools":[{"type":"mcp","server_label":"git"},{"type":"mcp","server_label":"docs"},` + own + `],` + allowed + `{"type":"mcp","server_label":"git"},{"type":"mcp","server_label":"docs","name":"put"},{"type":"web_search"},{"type":"function","name":"put"}]}`, "put git__get git__put docs__put"},
 		{`"tools":[{"type":"mcp","server_label":"git"},` + own + `],` + allowed + `{"type":"function","name":"git__get"}]}`, "git__get"},
 		{`"tools":[{"type":"mcp","server_label":"git"}],` + allowed + `{"type":"mcp","server_label":"docs"}]}`, "400 tool_choice.tools[0].server_label: expected that of a tool"},
 		{`"tools":[{"type":"mcp","server_label":"git"}],` + allowed + `{"type":"mcp","server_label":"git","name":"x"}]}`, `400 tool_choice: no such tool of the server \"git\" is offered`},
 		{allowed + `{"type":"function"}]}`, `400 tool_choice.tools[0].name: expected the name of a tool`},
-		{allowed + strings.Repeat(`{"type":"function","name":"x"},`, 1000) + `{"type":"function","name":"x"}]}`, `400 tool_choice: expected at most 1000 tools`},
+		{allowed + strings.Repeat(`{"type":"function","name":"x"},`, 1000) + `{"type":"function","name":"x"}]}`, `400 tool_choice: expected at most 1000 names of tools`},
 	} {
 		checkOffered(t, server, model, "responses", "", `{"model":"here/m","input":"hi",`+c.body+"}", c.want)
 	}

@@ -38,6 +38,7 @@ type request struct {
 	choice     providers.Choice
 	only       []providers.Selection      // the tools that may be called; nil means all
 	selection  []providers.Selection      // the tools of the bridge that are offered; nil means all
+	servers    map[string]bool            // the members of selection
 	must       *providers.Selection       // those of which one must be called; nil means that none must
 	listed     map[string]bool            // the servers whose tools the input, an earlier response or this one lists
 	rest       map[string]json.RawMessage // the members that are not mapped
@@ -45,7 +46,7 @@ type request struct {
 
 // readRequest parses a body. The error names the path of what is invalid.
 func readRequest(body []byte, kept func(string) json.RawMessage, named func(string, string) string) (*request, error) {
-	r := request{id: "resp_" + rand.Text(), kept: kept, named: named, listed: map[string]bool{}}
+	r := request{id: "resp_" + rand.Text(), kept: kept, named: named, listed: map[string]bool{}, servers: map[string]bool{}}
 	var err error
 	if r.rest, err = endpoint.Read(body, &r, parameter.Parameters(all).Mapped()); err != nil {
 		return nil, err

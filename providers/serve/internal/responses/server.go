@@ -3,7 +3,6 @@ package responses
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
@@ -36,16 +35,17 @@ func (r *request) addServer(at int, tool []byte) error {
 		}
 		s.Match = endpoint.Literal(names)
 	}
-	if slices.ContainsFunc(r.selection, func(other providers.Selection) bool { return other.Member == s.Member }) {
+	if r.servers[s.Member] {
 		return fmt.Errorf("server_label: %.100q is that of another tool, too: name all its tools in one", s.Member)
 	}
+	r.servers[s.Member] = true
 	r.selection = append(r.selection, s)
 	return nil
 }
 
 // selects returns the error of a choice that names a server whose tools the request does not have.
 func (r *request) selects(server string) error {
-	if slices.ContainsFunc(r.selection, func(s providers.Selection) bool { return s.Member == server }) {
+	if r.servers[server] {
 		return nil
 	}
 	return fmt.Errorf("server_label: expected that of a tool of the type mcp, got %.100q", server)
