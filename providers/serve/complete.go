@@ -179,9 +179,9 @@ const maxNamed = 1000
 
 // checkNamed returns the error of a request that names too many tools.
 func checkNamed(all []providers.Selection) error {
-	n := len(all)
+	n := 0
 	for _, s := range all {
-		if n += len(s.Match) + len(s.Except); n > 2*maxNamed {
+		if n += max(1, len(s.Match)+len(s.Except)); n > maxNamed {
 			return fmt.Errorf("%s: expected at most %d names of tools in a request", s.From, maxNamed)
 		}
 	}
