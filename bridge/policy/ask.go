@@ -82,8 +82,13 @@ func noted(result []byte, answer Answer) []byte {
 
 // undecided is the reply to a call that has waited for too long. A model reads it.
 func (s *session) undecided(r *request) bridge.Reply {
-	e := toolformat.Errorf(toolformat.Denied, "%s has not run: a person has to approve it, who has not decided yet (approval %s, %s). Ask the user to decide (%s), and then make exactly the same call again, within %d min",
-		r.Target, r.ID, r.Rule, s.opts.Where(r.ID), max(1, int(time.Until(r.until).Round(time.Minute).Minutes())))
+	var e *toolformat.Error
+	if s.opts.Desk.options().Alone {
+		e = toolformat.Errorf(toolformat.Denied, "%s has not run: a person has to approve it (%s), and nobody can be asked here: call it at a terminal, with a client that shows forms, or through mcpbridge serve", r.Target, r.Rule)
+	} else {
+		e = toolformat.Errorf(toolformat.Denied, "%s has not run: a person has to approve it, who has not decided yet (approval %s, %s). Ask the user to decide (%s), and then make exactly the same call again, within %d min",
+			r.Target, r.ID, r.Rule, s.opts.Where(r.ID), max(1, int(time.Until(r.until).Round(time.Minute).Minutes())))
+	}
 	reply := bridge.Failed(e)
 	reply.Decision = &bridge.Decision{Verdict: string(Ask), Rule: r.Rule}
 	return reply
@@ -122,6 +127,9 @@ func (s *session) wait(ctx context.Context, req *bridge.Request, r *request) {
 		case <-late:
 			return
 		case <-unasked: // the client cannot be asked, or its user has not decided
+			if s.opts.Desk.options().Alone {
+				return
+			}
 			timer := time.NewTimer(s.opts.Wait)
 			defer timer.Stop()
 			late, unasked = timer.C, nil
@@ -154,6 +162,7 @@ func (s *session) askClient(ctx context.Context, req *bridge.Request, r *request
 		ask = req.Back.Ask
 	}
 	if elicitation == nil || byURL && !byForm || ask == nil {
+		s.askHere(ctx, r)
 		return
 	}
 	answer, fault := ask(ctx, wire.MethodElicit, question(&r.Approval))
@@ -166,6 +175,15 @@ func (s *session) askClient(ctx context.Context, req *bridge.Request, r *request
 			by = "the user"
 		}
 		s.opts.Desk.Decide(r.ID, own, by) // unless somebody else was faster
+	}
+}
+
+// askHere asks the person who runs this program, if there is one, and puts the answer on the desk.
+func (s *session) askHere(ctx context.Context, r *request) {
+	if here := s.opts.Desk.options().Here; here != nil {
+		if own, decided := here(ctx, r.Approval); decided {
+			s.opts.Desk.Decide(r.ID, own, "the user")
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -24,6 +25,14 @@ type DeskOptions struct {
 
 	// Ask is called for each new Approval, in a goroutine of its own, to tell a person of it; may be nil.
 	Ask func(Approval)
+
+	// Here asks the person who runs this program about a call whose client cannot be asked; decided is false
+	// if nobody has answered until ctx ends. nil means that nobody is there.
+	Here func(ctx context.Context, a Approval) (answer Answer, decided bool)
+
+	// Alone means that nobody looks at the Desk: a call that neither its client nor Here decides about is
+	// denied at once.
+	Alone bool
 }
 
 // A Desk has the Approvals of all callers. It may be used from many goroutines.
@@ -60,6 +69,13 @@ func (d *Desk) Configure(opts DeskOptions) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.opts = opts
+}
+
+// options returns the settings.
+func (d *Desk) options() DeskOptions {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.opts
 }
 
 // Stop denies all calls from now on, for a reason that callers are told, which is not "".

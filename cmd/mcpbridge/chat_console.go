@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mcpbridge/mcpbridge/bridge/policy"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/markdown"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
@@ -253,6 +254,19 @@ func lineApprover(in *terminal.Lines, out io.Writer) *approver {
 		},
 		say:    func(text string) { fmt.Fprintln(out, text) },
 		always: map[string]bool{},
+	}
+}
+
+// askAt returns what asks the user at the terminal of a command about its call; nil without one.
+func askAt(std streams) func(context.Context, policy.Approval) (policy.Answer, bool) {
+	if !output.IsTerminal(std.in) || !output.IsTerminal(std.err) {
+		return nil
+	}
+	asks := lineApprover(terminal.NewLines(std.in), std.err)
+	return func(ctx context.Context, a policy.Approval) (policy.Answer, bool) {
+		q := &providers.Question{Call: &providers.Call{Name: a.Target, Arguments: a.Arguments}, Ruling: providers.Ruling{Reason: a.Reason, Fixed: !a.Edit, Once: true}}
+		d, err := asks.decide(ctx, q)
+		return policy.Answer{Approve: d.Verdict != providers.VerdictDeny, Note: d.Reason, Arguments: d.Arguments}, err == nil
 	}
 }
 

@@ -59,9 +59,17 @@ func startTalk(t *testing.T, state string, args ...string) *talk {
 func startTalkAfter(t *testing.T, typed, state string, args ...string) *talk {
 	t.Helper()
 	k := &talk{T: t, turns: make(chan *modelTurn, 1)}
-	k.more = sync.NewCond(&k.mu)
 	server := httptest.NewServer(http.HandlerFunc(k.model))
 	t.Cleanup(server.Close)
+	k.start(typed, state, append([]string{"chat", "--provider", "openai", "--base-url", server.URL, "--model", "m"}, args...)...)
+	return k
+}
+
+// start starts the program at a terminal.
+func (k *talk) start(typed, state string, args ...string) {
+	t := k.T
+	t.Helper()
+	k.more = sync.NewCond(&k.mu)
 	path, err := exec.LookPath("mcpbridge")
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +80,7 @@ func startTalkAfter(t *testing.T, typed, state string, args ...string) *talk {
 	}
 	k.resize(80)
 	k.types(typed)
-	k.command = exec.Command(path, append([]string{"chat", "--provider", "openai", "--base-url", server.URL, "--model", "m"}, args...)...)
+	k.command = exec.Command(path, args...)
 	if os.Getenv("TERM") != "dumb" {
 		t.Setenv("TERM", "xterm")
 	}
@@ -89,7 +97,6 @@ func startTalkAfter(t *testing.T, typed, state string, args ...string) *talk {
 		k.terminal.Close()
 		reading.Wait()
 	})
-	return k
 }
 
 // model hands each request to the test, and the test's answer back.

@@ -82,7 +82,7 @@ func newProgram(f *sourceFlags, cfg *config.Config, level string, opts stack.Opt
 
 // newWaiting returns the program of a command that waits for every server and reports their states.
 func newWaiting(f *sourceFlags, cfg *config.Config, opts stack.Options, stderr io.Writer) (*program, error) {
-	opts.OneCaller, opts.WaitAll, opts.Owner = true, true, true
+	opts.OneCaller, opts.WaitAll, opts.Owner, opts.Alone = true, true, true, true
 	p, err := newProgram(f, cfg, "", opts, stderr)
 	if err == nil && cfg.Log.Level == "" {
 		for _, warning := range cfg.Warnings {
@@ -180,6 +180,7 @@ type sourceFlags struct {
 	inspect  func(*sourceFlags)           // gets the flags in place of the command; nil to run it
 	prepare  func(command []string) error // runs before the config is loaded; command is what follows --
 
+	std   streams                        // of the command
 	again func() (*config.Config, error) // loads the config again; set by parse
 
 	references config.References // of all loads
@@ -187,7 +188,7 @@ type sourceFlags struct {
 
 // newFlags returns the flags of a command, to which the caller adds its own before it parses.
 func newFlags(name, usage, about string, std streams) *sourceFlags {
-	f := &sourceFlags{FlagSet: pflag.NewFlagSet(name, pflag.ContinueOnError), inspect: std.inspect}
+	f := &sourceFlags{FlagSet: pflag.NewFlagSet(name, pflag.ContinueOnError), inspect: std.inspect, std: std}
 	f.check, f.prepare = f.noWords, func([]string) error { return nil }
 	f.SetOutput(std.err)
 	f.SortFlags = false

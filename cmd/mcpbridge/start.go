@@ -13,9 +13,9 @@ import (
 )
 
 // openWaiting returns a waiting program and its tools. The list may come with an error. A server
-// that cannot be connected is not tried again.
+// that cannot be connected is not tried again. At a terminal the user is asked about calls.
 func openWaiting(ctx context.Context, f *sourceFlags, cfg *config.Config, stderr io.Writer) (*program, *bridge.List, error) {
-	p, err := newWaiting(f, cfg, stack.Options{Once: true}, stderr)
+	p, err := newWaiting(f, cfg, stack.Options{Once: true, Ask: askAt(f.std)}, stderr)
 	if err != nil {
 		return nil, nil, err
 	}

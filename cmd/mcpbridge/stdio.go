@@ -37,7 +37,7 @@ func runStdio(ctx context.Context, args []string, std streams) error {
 	if err := checkStdioProfile(cfg, f.profile); err != nil {
 		return err
 	}
-	l, err := newLive(f, cfg, stack.Options{OneCaller: true}, f.again, std.err)
+	l, err := newLive(f, cfg, stack.Options{OneCaller: true, Alone: true}, f.again, std.err)
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func (l *Live) Reload(cfg *config.Config, applying func(*config.Config)) error {
 	}
 	err = next.natives.newlyBroken(old.natives)
 	if err == nil {
-		err = next.govern()
+		err = next.govern(&l.opts)
 	}
 	if err != nil {
 		return errors.Join(err, next.Close())

@@ -78,13 +78,13 @@ func (s *Stack) whereToDecide(id string) string {
 }
 
 // configureApprovals makes the desk of the pool what the config says.
-func (s *Stack) configureApprovals() {
+func (s *Stack) configureApprovals(opts *Options) {
 	own := s.cfg.Policy.Approvals
-	opts := policy.DeskOptions{Expiry: own.Expire, Most: own.Most, Each: own.Each}
+	desk := policy.DeskOptions{Expiry: own.Expire, Most: own.Most, Each: own.Each, Here: opts.Ask, Alone: opts.Alone}
 	if len(own.Command) > 0 {
-		opts.Ask = func(a policy.Approval) { s.tell(a, own.Command) }
+		desk.Ask = func(a policy.Approval) { s.tell(a, own.Command) }
 	}
-	s.pool.Approvals.Configure(opts)
+	s.pool.Approvals.Configure(desk)
 }
 
 // tellTime bounds the program that tells a person of an approval.

@@ -78,8 +78,13 @@ type Options struct {
 	Owner     bool         // callers are whoever has written the config: they have the profiles that they ask for
 	WaitAll   bool         // the first list waits until every server is connected or has failed
 	Once      bool         // a server that cannot be connected is not tried again
+	Alone     bool         // nobody can decide about approvals but the client of a call, and Ask
 	Dir       string       // working folder of servers without "cwd"; "" means that of the program
 	Pool      *Pool        // has the clients of servers; nil means a pool of its own
+
+	// Ask asks the person at this program about a call whose client cannot be asked; decided is false without
+	// an answer. nil means that there is nobody.
+	Ask func(ctx context.Context, a policy.Approval) (answer policy.Answer, decided bool)
 
 	Credentials oauth.Store // of logins to servers; nil means that none are used
 	Stopped     string      // file that says why all calls are stopped, which need not exist; "" means that they are not
@@ -100,19 +105,19 @@ func New(cfg *config.Config, opts Options) (*Stack, error) {
 		return nil, err
 	}
 	s.resumeStop(opts.Stopped)
-	if err := s.govern(); err != nil {
+	if err := s.govern(&opts); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
 // govern makes the pool what the config says, and warns of what is wrong with that.
-func (s *Stack) govern() error {
+func (s *Stack) govern(opts *Options) error {
 	if err := s.pool.calls.configure(s.cfg, s.log); err != nil {
 		return err
 	}
 	s.limitChildren()
-	s.configureApprovals()
+	s.configureApprovals(opts)
 	for _, warning := range slices.Concat(s.cfg.Warnings, s.natives.warnings, s.natives.advice, s.natives.leftOut) {
 		s.log.Warn(warning)
 	}

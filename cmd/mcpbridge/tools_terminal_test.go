@@ -1,0 +1,51 @@
+//go:build unix
+
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// At a terminal a command asks about its call, as the rule of the policy wants it.
+func TestCallAtATerminal(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "mcpbridge.json")
+	err := os.WriteFile(config, []byte(`{ "mcpServers": { "one": { "command": "fakeserver" } }, "policy": { "rules": [
+		{ "tools": ["echo"], "arguments": { "/text": "a*" }, "decision": "ask", "reason": "look at it", "edit": true },
+		{ "decision": "ask" } ] } }`), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		text  string
+		steps [][2]string // what is seen, and what is typed then
+		want  string      // is seen at last
+		exit  int
+	}{
+		{"abc", [][2]string{{"look at it", ""}, {`run echo {"text":"abc"}?`, ""}, {"[y]es, [n]o and why, [e]dit: ", "y\r"}}, "abc", 0},
+		{"abc", [][2]string{{"[e]dit: ", "e\r"}, {"arguments: ", `{"text":"other"}` + "\r"}}, "with arguments that the person who approved it has changed", 0},
+		{"abc", [][2]string{{"[e]dit: ", "n not now\r"}}, "denied by the user (rule 1): the user says: not now", exitAway},
+		{"b", [][2]string{{"[y]es, [n]o and why: ", "e\r"}, {"expected y or n", ""}, {"[y]es, [n]o and why: ", "a\r"}, {"[y]es, [n]o and why: ", "y\r"}}, "b", 0},
+	} {
+		k := &talk{T: t}
+		k.start("", t.TempDir(), "tools", "call", "echo", "--args", `{"text":"`+c.text+`"}`, "--config", config)
+		for _, step := range c.steps {
+			k.sees(step[0])
+			k.types(step[1])
+		}
+		k.sees(c.want)
+		err := k.command.Wait()
+		var exit *exec.ExitError
+		if code := 0; errors.As(err, &exit) {
+			code = exit.ExitCode()
+			if code != c.exit {
+				t.Errorf("%+v: exit %d", c, code)
+			}
+		} else if err != nil || c.exit != 0 {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
