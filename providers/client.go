@@ -23,7 +23,7 @@ import (
 // first request; after that it may be used from many goroutines.
 type Client struct {
 	// BaseURL is the http or https URL before the API's own path. A trailing /v1 (or
-	// another Version) is removed.
+	// another Version) is removed. What it has behind a question mark, every request has.
 	BaseURL string
 	Version string // the first segment of the API's paths, such as v1; may be ""
 
@@ -118,7 +118,8 @@ func mergeObjects(value, other []byte) []byte {
 
 // address returns the address of a path of the API.
 func (c *Client) address(path string) (*url.URL, error) {
-	base := strings.TrimRight(c.BaseURL, "/")
+	base, query, _ := strings.Cut(c.BaseURL, "?")
+	base = strings.TrimRight(base, "/")
 	if c.Version != "" {
 		base = strings.TrimSuffix(base, "/"+c.Version)
 	}
@@ -127,6 +128,7 @@ func (c *Client) address(path string) (*url.URL, error) {
 		// The URL is not quoted: it can hold a secret.
 		return nil, fmt.Errorf("base URL: expected http(s)://HOST…, such as http://127.0.0.1:11434")
 	}
+	u.RawQuery = strings.Trim(u.RawQuery+"&"+query, "&")
 	return u, nil
 }
 

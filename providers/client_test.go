@@ -43,6 +43,7 @@ func TestURL(t *testing.T) {
 		{"https://api.example/v1//", "v1", "https://api.example/v1/x"},
 		{"http://127.0.0.1:8080/deep/v1", "v1", "http://127.0.0.1:8080/deep/v1/x"},
 		{"http://127.0.0.1:8080/v1", "", "http://127.0.0.1:8080/v1/v1/x"},
+		{"https://api.example/v1/?api-version=2&a=b", "v1", "https://api.example/v1/x?api-version=2&a=b"},
 		{"http://[::1]:8080", "v1", "http://[::1]:8080/v1/x"},
 		{"", "v1", ""}, {"api.example", "v1", ""}, {"127.0.0.1:8080", "v1", ""}, {"ftp://secret@x", "v1", ""}, {"http://", "v1", ""}, {"http://a b", "v1", ""}, {"http://secret:%zz@x", "", ""},
 	} {

@@ -3,7 +3,10 @@ package anthropic
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"net/http"
+	"net/url"
+	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
@@ -21,7 +24,9 @@ const (
 
 // Options configure a Provider. Anthropic itself needs only an APIKey.
 type Options struct {
-	providers.Client // BaseURL defaults to Anthropic's
+	// BaseURL defaults to Anthropic's. One with /publishers/anthropic is that of Vertex AI:
+	// https://LOCATION-aiplatform.googleapis.com/v1/projects/PROJECT/locations/LOCATION/publishers/anthropic.
+	providers.Client
 
 	APIKey string // sent as x-api-key; may be "" if Header or Auth has the credentials
 
@@ -34,11 +39,12 @@ type Options struct {
 type Provider struct {
 	client providers.Client
 	cache  string
+	vertex bool // it is Vertex AI, which has the model in the path
 }
 
 // New makes a provider. It does not connect yet.
 func New(o Options) *Provider {
-	return &Provider{cache: o.Cache, client: o.For(providers.Client{
+	return &Provider{cache: o.Cache, vertex: strings.Contains(o.BaseURL, "/publishers/"), client: o.For(providers.Client{
 		BaseURL: "https://api.anthropic.com",
 		Version: "v1",
 		Header:  http.Header{"anthropic-version": {apiVersion}, "x-api-key": {o.APIKey}},
@@ -74,7 +80,16 @@ func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(p
 	}
 	x.Body = p.client.MergeBody(x.Body, &req.Settings, "output_config")
 	x.Decoder = newDecoder(req)
+	if p.vertex {
+		x.Path = "/models/" + url.PathEscape(req.Model) + ":streamRawPredict"
+		x.Body = onVertex(wire.CutMember(x.Body, "model"))
+	}
 	return p.client.Turn(ctx, x, emit)
+}
+
+// onVertex returns the body of a request to Vertex AI ("Claude on Vertex AI" in Anthropic's documentation).
+func onVertex(body []byte) []byte {
+	return wire.SetMember(body, "anthropic_version", json.RawMessage(`"vertex-2023-10-16"`))
 }
 
 // check returns the error of a request that the API cannot express.

@@ -30,6 +30,9 @@ func (p *Provider) Count(ctx context.Context, req *providers.Request) (int, erro
 	}
 	d := &countDecoder{}
 	x.Path, x.Decoder = path+"/count_tokens", d
+	if p.vertex {
+		x.Path, x.Body = "/models/count-tokens:rawPredict", onVertex(x.Body)
+	}
 	_, err = p.client.Turn(ctx, x, nil)
 	return d.tokens, err
 }

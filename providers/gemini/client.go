@@ -22,7 +22,9 @@ const (
 
 // Options configure a Provider. Google itself needs only an APIKey.
 type Options struct {
-	providers.Client // BaseURL defaults to Google's
+	// BaseURL defaults to Google's. One with /publishers/google is that of Vertex AI:
+	// https://LOCATION-aiplatform.googleapis.com/v1/projects/PROJECT/locations/LOCATION/publishers/google.
+	providers.Client
 
 	APIKey string // sent as x-goog-api-key; may be "" if Header or Auth has the credentials
 }
@@ -30,12 +32,13 @@ type Options struct {
 // A Provider is one endpoint. It may be used from many goroutines at once.
 type Provider struct {
 	client providers.Client
+	vertex bool // it is Vertex AI, whose URLs have the version before the project
 }
 
 // New makes a provider. It does not connect yet.
 func New(o Options) *Provider {
 	o.BaseURL = strings.TrimSuffix(strings.TrimRight(o.BaseURL, "/"), "/v1")
-	return &Provider{client: o.For(providers.Client{
+	return &Provider{vertex: strings.Contains(o.BaseURL, "/publishers/"), client: o.For(providers.Client{
 		BaseURL: "https://generativelanguage.googleapis.com",
 		Version: "v1beta",
 		Header:  http.Header{"x-goog-api-key": {o.APIKey}},
@@ -84,12 +87,16 @@ func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(p
 }
 
 // path returns the path for a model, which may be named with its collection.
-func path(model string) string {
+func (p *Provider) path(model string) string {
 	folder, id, named := strings.Cut(model, "/")
 	if !named || folder != "models" && folder != "tunedModels" {
 		folder, id = "models", model
 	}
-	return "/v1beta/" + folder + "/" + url.PathEscape(id) + ":streamGenerateContent?alt=sse"
+	version := "/v1beta/"
+	if p.vertex {
+		version = "/"
+	}
+	return version + folder + "/" + url.PathEscape(id) + ":streamGenerateContent?alt=sse"
 }
 
 // refuse reads an error: a google.rpc.Status, whose details have the time to wait and the

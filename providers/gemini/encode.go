@@ -58,7 +58,7 @@ func (p *Provider) encode(req *providers.Request) providers.Exchange {
 	if config := settings(req); len(config) > len("{}") {
 		b = rawjson.Raw(b, "generationConfig", config)
 	}
-	return providers.Exchange{Path: path(req.Model), Body: append(b, '}'), Member: "contents", Messages: contents, Notes: e.notes}
+	return providers.Exchange{Path: p.path(req.Model), Body: append(b, '}'), Member: "contents", Messages: contents, Notes: e.notes}
 }
 
 // generation returns the first number in the name of a Gemini model; 0 for a name without

@@ -21,7 +21,7 @@ import (
 // BaseURL is the URL before /v1/chat/completions or /v1/responses. It includes the version if
 // that is another one, or not last (https://api.z.ai/api/paas/v4,
 // https://generativelanguage.googleapis.com/v1beta/openai). For a server without versions it
-// is the whole URL (https://HOST/chat/completions).
+// is the whole URL (https://HOST/chat/completions), with a query if it needs one.
 type Options struct {
 	providers.Client
 
@@ -60,8 +60,9 @@ type api struct {
 func newAPI(o *Options, name, method string) api {
 	a := api{name: cmp.Or(o.Name, name), path: method}
 	vendor := providers.Client{Header: http.Header{"Authorization": {"Bearer " + o.APIKey}}, Refuse: readError, MaxTools: maxTools}
-	base, complete := strings.CutSuffix(strings.TrimRight(cmp.Or(o.BaseURL, openAI), "/"), method)
-	o.BaseURL = base
+	base, query, _ := strings.Cut(cmp.Or(o.BaseURL, openAI), "?")
+	base, complete := strings.CutSuffix(strings.TrimRight(base, "/"), method)
+	o.BaseURL = base + "?" + query
 	if u, err := url.Parse(base); err == nil { // else the client returns the error
 		a.host = u.Hostname()
 		if !complete && !versioned().MatchString(u.Path) {

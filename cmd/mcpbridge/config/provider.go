@@ -15,9 +15,10 @@ import (
 
 // Provider is one entry of "providers": an API of language models.
 type Provider struct {
-	Name            string // its key, which --provider and "loop" refer to
-	Type            string // default: Name
-	APIKey          string // default: the vendor's customary environment variable
+	Name            string                 // its key, which --provider and "loop" refer to
+	Type            string                 // default: Name
+	APIKey          string                 // default: the vendor's customary environment variable
+	Token           func() (string, error) // runs the command that prints a bearer token, in place of APIKey; may be nil
 	Model           string
 	BaseURL         string
 	Headers         map[string]string
@@ -117,6 +118,8 @@ func (d *decoder) provider(n node) Provider {
 	case len(d.problems) > before, p.Fault != nil: // a key that seems missing may be one that could not be read
 	case d.loader.ProviderTypes != nil && !slices.Contains(d.loader.ProviderTypes, p.Type):
 		d.errorf(n.key(), `needs a "type": %s`, strings.Join(d.loader.ProviderTypes, ", "))
+	case p.Token != nil && p.APIKey != "":
+		d.errorf(n.key(), `has both "apiKey" and "tokenCommand": remove one`)
 	case p.Grammar != "" && p.Tools != "prompted" && p.Type != "prompted":
 		d.errorf(n.key(), `"grammar" needs "tools": "prompted"`)
 	case (p.Type == TypeReplay) != (len(p.Scripts) > 0):
@@ -143,6 +146,7 @@ func (p *Provider) keys(types []string) keySet {
 	return keySet{
 		"type":            {take: into(&p.Type, readType)},
 		"apiKey":          {take: into(&p.APIKey, readKey)},
+		"tokenCommand":    {take: into(&p.Token, readTokenCommand)},
 		"model":           {take: into(&p.Model, readText)},
 		"baseUrl":         {take: into(&p.BaseURL, readBaseURL)},
 		"baseURL":         {take: into(&p.BaseURL, readBaseURL), same: "baseUrl"},

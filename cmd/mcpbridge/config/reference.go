@@ -183,6 +183,27 @@ func (r *References) output(command, dir, searchPath string) (string, error) {
 	return run()
 }
 
+// readTokenCommand reads a command that prints a token, and returns what runs it. It runs each time, as tokens expire.
+func readTokenCommand(d *decoder, n node) (func() (string, error), bool) {
+	text, ok := readText(d, n)
+	if !ok {
+		return nil, false
+	}
+	words, err := splitWords(text)
+	if err != nil {
+		d.wrongf(n, "%v", err)
+		return nil, false
+	}
+	dir, searchPath := d.dir, d.loader.searchPath()
+	return func() (string, error) {
+		token, err := runFor(words, dir, searchPath)
+		if err == nil && withoutEnd(token) == "" {
+			err = fmt.Errorf("%s prints nothing", words[0])
+		}
+		return withoutEnd(token), err
+	}, true
+}
+
 // runFor runs a command and returns its output. It gets the environment of this process without the key of
 // the secrets.
 func runFor(words []string, dir, searchPath string) ([]byte, error) {

@@ -207,3 +207,40 @@ func TestSplitWords(t *testing.T) {
 		}
 	}
 }
+
+// The command of a provider's token runs each time, and is no secret itself.
+func TestTokenCommand(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the commands of this test are those of a POSIX shell")
+	}
+	dir := t.TempDir()
+	parse := func(provider string) (*Config, error) {
+		text := `{"providers": {"p": {"type": "openai", "baseUrl": "https://a.example", ` + provider + `}}}`
+		return Loader{References: &References{}}.Parse(filepath.Join(dir, FileName), []byte(text))
+	}
+	cfg, err := parse(`"tokenCommand": "sh -c 'echo x >> runs; grep -c x runs'"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"1", "2"} {
+		if token, err := cfg.Providers[0].Token(); err != nil || token != want {
+			t.Errorf("%q, %v, want %s", token, err, want)
+		}
+	}
+	if cfg, err = parse(`"tokenCommand": "true"`); err != nil {
+		t.Fatal(err)
+	}
+	if token, err := cfg.Providers[0].Token(); err == nil || err.Error() != "true prints nothing" {
+		t.Errorf("%q, %v", token, err)
+	}
+	for text, want := range map[string]string{
+		`"tokenCommand": "x", "apiKey": "k"`: `has both "apiKey" and "tokenCommand": remove one`,
+		`"tokenCommand": "x 'y"`:             "tokenCommand: ",
+		`"tokenCommand": ""`:                 "tokenCommand: ",
+		`"tokenCommand": ["x"]`:              "tokenCommand: expected a string",
+	} {
+		if _, err := parse(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

@@ -166,7 +166,7 @@ func (m *Models) made(choice Choice) (providers.Candidate, error) {
 	}
 	if choice.BaseURL != "" && choice.BaseURL != entry.BaseURL {
 		// Never send the API key of the config to another API.
-		entry.BaseURL, entry.APIKey, entry.Headers = choice.BaseURL, "", nil
+		entry.BaseURL, entry.APIKey, entry.Token, entry.Headers = choice.BaseURL, "", nil, nil
 	}
 	if len(choice.Scripts) > 0 {
 		entry.Scripts = choice.Scripts

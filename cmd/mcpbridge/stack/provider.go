@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/outbound"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
@@ -115,6 +117,9 @@ func newModel(p config.Provider, env lookup, connect *http.Client) (providers.Ca
 	for name, value := range p.Headers {
 		client.Header.Set(name, value)
 	}
+	if p.Token != nil {
+		client.Auth = (&bearer{run: p.Token}).sign
+	}
 	var err error
 	if p.Type == config.TypeReplay {
 		c.Model = cmp.Or(c.Model, "recorded")
@@ -151,13 +156,13 @@ func connected(p *config.Provider, env lookup, client providers.Client) (provide
 		return nil, fmt.Errorf("unknown type %s%s", hint.Quote(p.Type), hint.DidYouMean(p.Type, ProviderTypes()))
 	}
 	keys := []string{p.APIKey}
-	if p.APIKey == "" && (p.BaseURL == "" || p.Name == p.Type && !kind.prompted) { // never send the vendor's key to another API
+	if p.APIKey == "" && p.Token == nil && (p.BaseURL == "" || p.Name == p.Type && !kind.prompted) { // never send the vendor's key to another API
 		keys = kind.keysFrom(env)
 	}
 	if client.BaseURL == "" && kind.base != nil {
 		client.BaseURL = kind.base(env)
 	}
-	if keys[0] == "" && kind.env != nil && p.BaseURL == "" && !authenticates(client.Header) {
+	if keys[0] == "" && kind.env != nil && p.BaseURL == "" && p.Token == nil && !authenticates(client.Header) {
 		var names []string
 		for _, set := range kind.env {
 			names = append(names, strings.Join(set, " and "))
@@ -168,6 +173,34 @@ func connected(p *config.Provider, env lookup, client providers.Client) (provide
 		p.Tools = "prompted"
 	}
 	return kind.make(client, p, keys), nil
+}
+
+// A bearer authenticates requests with the token that a command prints. It may be used from many goroutines, which
+// wait for the command.
+type bearer struct {
+	run func() (string, error)
+
+	mu    sync.Mutex // guards what follows, and is held while the command runs
+	token string
+	since time.Time
+}
+
+// tokenAge is how long a token is used. Commands such as gcloud's have it for an hour, and print another one within
+// five minutes of its end.
+const tokenAge = 4 * time.Minute
+
+func (b *bearer) sign(r *http.Request) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.token == "" || time.Since(b.since) > tokenAge {
+		token, err := b.run()
+		if err != nil {
+			return fmt.Errorf("tokenCommand: %w", err)
+		}
+		b.token, b.since = token, time.Now()
+	}
+	r.Header.Set("Authorization", "Bearer "+b.token)
+	return nil
 }
 
 // lookup looks up an environment variable.

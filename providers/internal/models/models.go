@@ -26,7 +26,8 @@ type API struct {
 // List returns the names of the models at a path of the API: the member name of each element of the
 // array list. The caller bounds the time with ctx.
 func (c API) List(ctx context.Context, path, list, name string) ([]string, error) {
-	base := strings.TrimRight(c.BaseURL, "/")
+	base, query, _ := strings.Cut(c.BaseURL, "?")
+	base = strings.TrimRight(base, "/")
 	if c.Version != "" {
 		base = strings.TrimSuffix(base, "/"+c.Version)
 	}
@@ -34,6 +35,7 @@ func (c API) List(ctx context.Context, path, list, name string) ([]string, error
 	if err != nil {
 		return nil, err
 	}
+	req.URL.RawQuery = strings.Trim(req.URL.RawQuery+"&"+query, "&")
 	maps.Copy(req.Header, c.Header)
 	if c.Auth != nil {
 		if err := c.Auth(req); err != nil {
