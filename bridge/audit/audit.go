@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"github.com/mcpbridge/mcpbridge/bridge/internal/logfile"
 	"github.com/mcpbridge/mcpbridge/bridge/observe"
 )
@@ -30,7 +28,6 @@ type Options struct {
 type Log struct {
 	opts   Options
 	reader *observe.Reader
-	lock   *flock.Flock
 	file   logfile.File
 	last   last
 	lines  []byte
@@ -62,7 +59,6 @@ func Open(s *observe.Stream, opts Options) (*Log, error) {
 	if l.last.Count == 0 {
 		l.last, _, _ = readHead(l.file.Path) // the lines were removed, and it goes on
 	}
-	l.lock = flock.New(l.file.Path+".lock", flock.SetPermissions(0o600))
 	l.reader = s.Read(observe.Reading{Arguments: true, All: true}, l.write)
 	return l, nil
 }
@@ -102,10 +98,10 @@ func (l *Log) write(calls []observe.Call) {
 }
 
 func (l *Log) tryWrite(calls []observe.Call) error {
-	if err := l.lock.Lock(); err != nil {
+	if err := l.file.Lock(); err != nil {
 		return err
 	}
-	defer l.lock.Unlock() //nolint:errcheck // ends with the process at the latest
+	defer l.file.Unlock()
 	if err := l.file.Catch(); err != nil {
 		return err
 	}

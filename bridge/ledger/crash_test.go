@@ -122,7 +122,7 @@ func TestRotation(t *testing.T) {
 		}
 	}
 	files, _ := filepath.Glob(path + "*")
-	if len(files) != 3 {
+	if len(files) != 4 { // with the lock
 		t.Errorf("the files are %q", files)
 	}
 }

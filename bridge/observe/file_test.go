@@ -106,7 +106,7 @@ func TestFileOfTwo(t *testing.T) {
 			files[i].Flush()
 		}
 	}
-	old, err := filepath.Glob(path + ".*")
+	old, err := filepath.Glob(path + ".[0-9]")
 	if err != nil || len(old) < 5 {
 		t.Fatalf("%d old files, %v", len(old), err)
 	}

@@ -11,22 +11,53 @@ import (
 // chunk is how many bytes are read at once. A longer line is read in one piece.
 const chunk = 256 << 10
 
-// followOld gives the lines of the old files to Follow.
-func (f *File) followOld() error {
-	for n := f.Keep; n > 0; n-- {
-		file, err := os.Open(f.Old(n))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err == nil {
-			err = Lines(file, f.Follow)
-			file.Close()
-		}
-		if err != nil {
+// followOld gives the lines of old files to Follow, from one on to the latest.
+func (f *File) followOld(from int) error {
+	for n := from; n > 0; n-- {
+		if err := f.followFrom(f.Old(n), 0); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// followFrom gives the lines of a file from a place on to Follow. A file that does not exist has none.
+func (f *File) followFrom(path string, from int64) error {
+	if f.Follow == nil {
+		return nil
+	}
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if _, err = file.Seek(from, io.SeekStart); err != nil {
+		return err
+	}
+	return Lines(file, f.Follow)
+}
+
+// followMoved gives Follow what it lacks of a file that was moved, and of those that came after it and were
+// moved as well. The lock is held.
+func (f *File) followMoved() error {
+	info, err := f.file.Stat()
+	if err == nil {
+		err = f.follow(info.Size())
+	}
+	if err != nil {
+		return err
+	}
+	for n := 1; n <= f.Keep; n++ {
+		if info, err := os.Stat(f.Old(n)); err == nil && os.SameFile(info, f.info) {
+			f.moves += n
+			return f.followOld(n - 1)
+		}
+	}
+	f.moves += f.Keep + 1 // or it was removed
+	return f.followOld(f.Keep)
 }
 
 // follow gives the lines up to a place in the file to Follow.

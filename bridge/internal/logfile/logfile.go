@@ -22,6 +22,7 @@ type File struct {
 	// all that are there, oldest first, by Write those that stand before its own. nil reads nothing.
 	Follow func(line []byte)
 
+	lock  lock
 	file  *os.File // nil after a failure
 	info  fs.FileInfo
 	size  int64
@@ -40,10 +41,15 @@ func (f *File) Resolve() {
 
 // Open opens the file that lines are appended to. Its folder is made, for the user alone.
 func (f *File) Open() error {
-	if f.Follow != nil {
-		if err := f.followOld(); err != nil {
-			return err
-		}
+	if f.Follow == nil {
+		return f.open()
+	}
+	if err := f.Lock(); err != nil {
+		return err
+	}
+	defer f.Unlock()
+	if err := f.followOld(f.Keep); err != nil {
+		return err
 	}
 	if err := f.open(); err != nil {
 		return err
@@ -55,7 +61,7 @@ func (f *File) open() error {
 	if info, err := os.Stat(f.Path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a regular file: name one, or one that does not exist", f.Path)
 	}
-	if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
+	if err := f.makeFolder(); err != nil {
 		return err
 	}
 	file, err := os.OpenFile(f.Path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
@@ -74,6 +80,8 @@ func (f *File) open() error {
 	}
 	return nil
 }
+
+func (f *File) makeFolder() error { return os.MkdirAll(filepath.Dir(f.Path), 0o700) }
 
 // Close closes the file. Write opens it again.
 func (f *File) Close() {
@@ -163,47 +171,66 @@ func (f *File) Sync() error { return f.file.Sync() }
 // ready makes sure that the file is the one at the path, which another process may have moved, and that
 // it has room for more bytes. full is why it could not be rotated.
 func (f *File) ready(more int64) (full, err error) {
-	info, err := os.Stat(f.Path)
-	switch {
-	case f.file == nil:
-		if err := f.open(); err != nil {
-			return nil, err
-		}
-	case err != nil || !os.SameFile(info, f.info):
-		if err := f.reopen(); err != nil {
-			return nil, err
-		}
-	default:
-		f.size = info.Size()
+	moved, err := f.look()
+	if err == nil && !moved && (f.size == 0 || f.size+more <= f.Most) {
+		return nil, f.follow(f.size)
 	}
-	if err := f.follow(f.size); err != nil {
+	if err := f.Lock(); err != nil {
+		return nil, fmt.Errorf("%s cannot be rotated: %w", f.Path, err)
+	}
+	defer f.Unlock()
+	if moved, err = f.look(); err == nil && moved { // look again: another process may have rotated it meanwhile
+		err = f.reopen()
+	}
+	if err == nil {
+		err = f.follow(f.size)
+	}
+	if err != nil || f.size == 0 || f.size+more <= f.Most {
 		return nil, err
 	}
-	if f.size == 0 || f.size+more <= f.Most {
-		return nil, nil
-	}
-	f.Close() // some systems do not move an open file
-	full = f.rotate()
-	if full == nil {
-		f.moves++
-	}
-	read := f.read
-	err = f.open()
-	if full != nil { // it is the same file
-		f.read = read
-	}
-	return full, err
+	return f.renew()
 }
 
-// reopen opens the file that has come in the place of one that was moved.
+// look looks where the file ends, and whether it is still the one at the path.
+func (f *File) look() (moved bool, err error) {
+	if f.file == nil {
+		return true, nil
+	}
+	info, err := os.Stat(f.Path)
+	if err != nil || !os.SameFile(info, f.info) {
+		return true, nil
+	}
+	f.size = info.Size()
+	return false, nil
+}
+
+// renew makes an old file of the file. full is why it could not. The lock is held.
+func (f *File) renew() (full, err error) {
+	f.Close() // some systems do not move an open file
+	if full = f.rotate(); full != nil {
+		read := f.read
+		err = f.open()
+		f.read = read // it is the same file
+		return full, err
+	}
+	f.moves++
+	if err = f.followFrom(f.Old(1), f.read); err == nil { // what others have written since it was looked at
+		err = f.open()
+	}
+	if err == nil {
+		err = f.follow(f.size)
+	}
+	return nil, err
+}
+
+// reopen opens the file that has come in the place of one that was moved, once or more often. The lock is held.
 func (f *File) reopen() error {
-	if info, err := f.file.Stat(); err == nil {
-		if err := f.follow(info.Size()); err != nil {
+	if f.file != nil {
+		if err := f.followMoved(); err != nil {
 			return err
 		}
+		f.Close()
 	}
-	f.Close()
-	f.moves++
 	return f.open()
 }
 
