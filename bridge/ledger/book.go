@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
-	"github.com/mcpbridge/mcpbridge/bridge/internal/logfile"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -40,9 +39,13 @@ const (
 type entry struct {
 	Call
 	answer answer
-	own    bool          // this process has made the call
-	done   chan struct{} // closed when an own call with a key has ended; nil without a key
-	moves  int           // of the file, when the entry was made
+	moves  int // of the file, when the entry was made
+
+	own       bool          // this process makes the call
+	unwritten bool          // its line is not in the file yet
+	err       error         // why it is not
+	prior     *entry        // whose line is before it in the file, and keeps it from being made
+	done      chan struct{} // closed when an own call with a key has ended; nil without a key
 }
 
 // scope is a principal's use of a tool, with one idempotency key or with one digest of arguments.
@@ -71,28 +74,51 @@ func (b *Book) begin(ctx context.Context, c *Call) (*entry, bridge.Reply) {
 
 // enter is begin that returns the call that is to be waited for, if there is one.
 func (b *Book) enter(c *Call) (own, busy *entry, reply bridge.Reply) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if prior := b.prior(c); prior != nil {
-		return b.refuse(c, prior)
+	var prior *entry
+	b.write(true, func(of *batch) bool {
+		if prior = b.prior(c); prior != nil {
+			return false
+		}
+		own = b.add(c)
+		of.begin(own)
+		return true
+	})
+	switch {
+	case own == nil:
+	case own.err != nil:
+		return nil, nil, bridge.Failed(b.unwritten(c, own.err))
+	case own.prior == nil:
+		return own, nil, reply
+	default:
+		prior = own.prior
 	}
+	busy, reply = b.refuse(c, prior)
+	return nil, busy, reply
+}
+
+// add adds a call that begins. b.mu is held.
+func (b *Book) add(c *Call) *entry {
 	b.number++
 	c.ID, c.Begun, c.Outcome = id(b.instance, b.number), time.Now(), Unknown
-	if err := b.write(c.appendBegun(b.line[:0]), (*logfile.File).Write); err != nil {
-		return nil, nil, bridge.Failed(b.unwritten(c, err))
-	}
-	if prior := b.prior(c); prior != nil { // written by another process meanwhile
-		c.Outcome, c.Ended = NotRun, c.Begun
-		_ = b.write(c.appendEnded(b.line[:0], &answer{}), (*logfile.File).Append) // else it is unknown
-		return b.refuse(c, prior)
-	}
-	e := &entry{Call: *c, own: true, moves: b.file.Moves()}
+	e := &entry{Call: *c, own: true, moves: b.moves}
 	b.known[e.ID] = e
 	if c.Key != "" {
 		e.done = make(chan struct{})
 		b.keys[c.keyed()] = e
 	}
-	return e, nil, bridge.Reply{}
+	return e
+}
+
+// remove removes a call that is not made. b.mu is held.
+func (b *Book) remove(e *entry) {
+	delete(b.known, e.ID)
+	if e.Key == "" {
+		return
+	}
+	if b.keys[e.keyed()] == e {
+		delete(b.keys, e.keyed())
+	}
+	close(e.done)
 }
 
 // prior returns the earlier call that decides whether a call is made; nil if it is. b.mu is held.
@@ -113,47 +139,49 @@ func (b *Book) prior(c *Call) *entry {
 // underWay reports whether this process waits for the end of the call.
 func (e *entry) underWay() bool { return e.own && e.Ended.IsZero() }
 
-// refuse decides about a call that an earlier one keeps from being made. b.mu is held.
-func (b *Book) refuse(c *Call, prior *entry) (own, busy *entry, reply bridge.Reply) {
-	switch {
-	case c.Key == "":
-		if b.write(prior.appendTold(b.line[:0], time.Now()), (*logfile.File).Write) == nil {
-			b.forget(prior)
-		}
-		return nil, nil, bridge.Failed(unknown(&prior.Call))
-	case prior.Arguments != c.Arguments:
-		return nil, nil, bridge.Failed(otherArguments(&prior.Call))
-	case prior.underWay():
-		return nil, prior, bridge.Reply{}
-	case prior.Outcome == Unknown:
-		return nil, nil, bridge.Failed(unknownKey(&prior.Call))
-	case prior.answer.raw == nil:
-		return nil, nil, bridge.Failed(ranBefore(&prior.Call))
+// refuse decides about a call that an earlier one keeps from being made. busy is one that is to be waited for.
+func (b *Book) refuse(c *Call, prior *entry) (busy *entry, reply bridge.Reply) {
+	if c.Key == "" {
+		b.write(true, func(of *batch) bool {
+			of.tell(prior)
+			return true
+		})
+		return nil, bridge.Failed(unknown(&prior.Call))
 	}
-	return nil, nil, prior.answer.reply()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case prior.Arguments != c.Arguments:
+		return nil, bridge.Failed(otherArguments(&prior.Call))
+	case prior.underWay():
+		return prior, reply
+	case prior.Outcome == Unknown:
+		return nil, bridge.Failed(unknownKey(&prior.Call))
+	case prior.answer.raw == nil:
+		return nil, bridge.Failed(ranBefore(&prior.Call))
+	}
+	return nil, prior.answer.reply()
 }
 
 // end writes down how a call has ended.
 func (b *Book) end(e *entry, reply *bridge.Reply) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	e.Ended = time.Now()
-	e.Outcome, e.Failed = outcomeOf(reply)
-	if e.Server == "" {
-		e.Server = reply.Member
-	}
-	if e.Key != "" && e.Outcome == Ran {
-		e.answer = answerTo(reply, b.opts.MaxResult)
-	}
-	b.settle(e)
-	if e.Outcome == Unknown {
-		b.doubts[e.same()] = e
-	}
-	err := b.write(e.appendEnded(b.line[:0], &e.answer), (*logfile.File).Append)
-	if err != nil && !b.faulty {
-		b.opts.Log.Error("how calls have ended cannot be written to the ledger: after a restart it is unknown whether they ran", "file", b.file.Path, "error", err)
-	}
-	if b.faulty = err != nil; e.done != nil {
+	b.write(false, func(of *batch) bool {
+		e.Ended = time.Now()
+		e.Outcome, e.Failed = outcomeOf(reply)
+		if e.Server == "" {
+			e.Server = reply.Member
+		}
+		if e.Key != "" && e.Outcome == Ran {
+			e.answer = answerTo(reply, b.opts.MaxResult)
+		}
+		b.settle(e)
+		if e.Outcome == Unknown {
+			b.doubts[e.same()] = e
+		}
+		of.end(e)
+		return true
+	})
+	if e.done != nil {
 		close(e.done)
 	}
 }
@@ -186,31 +214,9 @@ func (b *Book) forget(e *entry) {
 	}
 }
 
-// write appends a line, whose memory becomes that of the next one. b.mu is held.
-func (b *Book) write(line []byte, put func(*logfile.File, []byte) (bool, error)) error {
-	if b.line = line; cap(line) > maxLine {
-		b.line = nil
-	}
-	moves := b.file.Moves()
-	written, err := put(&b.file, line)
-	if b.file.Moves() != moves {
-		b.clear()
-	}
-	switch {
-	case !written:
-		return err
-	case b.opts.Sync:
-		return b.file.Sync()
-	}
-	return nil // a file that cannot be rotated grows
-}
-
-// maxLine bounds the memory that is kept for lines.
-const maxLine = 4 << 10
-
 // clear forgets the calls of files that are no longer kept. b.mu is held.
 func (b *Book) clear() {
-	oldest := b.file.Moves() - b.opts.Files
+	oldest := b.moves - b.opts.Files
 	for _, all := range []map[scope]*entry{b.keys, b.doubts} {
 		for of, e := range all {
 			if e.moves < oldest && !e.underWay() {
@@ -226,12 +232,14 @@ func (b *Book) clear() {
 }
 
 // follow takes a line of the file into the book that another process has written, or this one before it was
-// started anew. b.mu is held, or nobody has the book yet.
+// started anew.
 func (b *Book) follow(line []byte) {
 	r, ok := parse(line)
 	if !ok || strings.HasPrefix(r.ID, b.instance+"-") {
 		return
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if r.Tool != "" {
 		b.followBegun(&r)
 		return
@@ -248,18 +256,18 @@ func (b *Book) follow(line []byte) {
 }
 
 // followBegun takes a call of another process into the book. Until it has an outcome it is unknown whether it
-// ran.
+// ran. b.mu is held.
 func (b *Book) followBegun(r *record) {
 	if b.known[r.ID] != nil || time.Since(r.Begun) > b.opts.Keep { // an old file may have it, too
 		return
 	}
-	e := &entry{Call: r.Call, moves: b.file.Moves()}
+	e := &entry{Call: r.Call, moves: b.moves}
 	b.known[e.ID] = e
 	b.doubts[e.same()] = e
 	if e.Key == "" {
 		return
 	}
-	if first := b.keys[e.keyed()]; first == nil || !first.underWay() && e.Begun.Sub(first.Begun) > b.opts.Keep {
+	if first := b.keys[e.keyed()]; first == nil || first.unwritten || !first.underWay() && e.Begun.Sub(first.Begun) > b.opts.Keep {
 		b.keys[e.keyed()] = e
 	}
 }

@@ -9,12 +9,13 @@
 // # Files
 //
 //   - ledger.go: Book, its options and its wrapper. session.go: the view of a caller, which calls are written down.
-//   - book.go: what the Book knows of calls, and which of them may be made.
+//   - book.go: what the Book knows of calls, and which of them may be made. batch.go: lines that are written at once.
 //   - line.go: the lines of the file. read.go: Read, all calls of a file.
 //   - errors.go: what a caller is told whose call is not made.
 //
 // # Concurrency
 //
-// Everything may be used from many goroutines. Book.mu is held while a line is written, and is taken alone.
+// Everything may be used from many goroutines. Lines that come while others are written are written together, by the
+// goroutine of the first of them. Book.writing is held meanwhile, and Book.mu for what a Book knows.
 // It starts no goroutines.
 package ledger

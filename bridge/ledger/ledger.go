@@ -28,11 +28,15 @@ type Book struct {
 	opts     Options
 	instance string // which of the processes that write to the file this is
 
-	mu      sync.Mutex // guards what follows, and is held while a line is written
+	writing sync.Mutex // guards file, and is held while lines are written; taken before mu
 	file    logfile.File
-	line    []byte // the memory of the next one
-	number  int64  // of the last call
-	faulty  bool   // the last outcome could not be written
+
+	mu      sync.Mutex // guards what follows
+	next    *batch     // of the lines that are yet to be written; nil without any
+	spare   *batch     // whose memory the next one gets
+	number  int64      // of the last call
+	moves   int        // of the file
+	faulty  bool       // the last outcome could not be written
 	known   map[string]*entry
 	keys    map[scope]*entry
 	doubts  map[scope]*entry
@@ -59,8 +63,8 @@ func Open(opts Options) (*Book, error) {
 
 // Close closes the file, which a call that is yet to come or to end opens again.
 func (b *Book) Close() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.writing.Lock()
+	defer b.writing.Unlock()
 	b.file.Close()
 }
 

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -295,4 +297,48 @@ func TestTwoProcesses(t *testing.T) {
 	a.expect(a.call("pay", `,"idempotencyKey":"second"`), `"n":1`)
 	b.call("lie", "")
 	b.expect(b.call("pay", `,"idempotencyKey":"second"`), `"n":1`)
+}
+
+// Many callers of two processes at once, which rotate the file often: no key is paid for twice, and all that ran is in it.
+// Of two calls that come at once, each may give way to the other.
+func TestManyAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.jsonl")
+	const keys, callers = 200, 8
+	var paid [keys]atomic.Int64
+	bank := &tools{}
+	bank.do = func(_ context.Context, req *bridge.Request) bridge.Reply {
+		n, _ := strconv.Atoi(string(wire.Lookup(req.Params.Get(wire.Arguments), "n")))
+		paid[n].Add(1)
+		return bridge.Result([]byte(`{"n":1}`), nil)
+	}
+	var work sync.WaitGroup
+	for range 2 {
+		b := open(t, ledger.Options{Path: path, MaxBytes: 20000, Files: 100})
+		for range callers {
+			c := dial(t, b, bank)
+			work.Go(func() {
+				for n := range keys {
+					c.call("pay", fmt.Sprintf(`,"idempotencyKey":"k%d","arguments":{"n":%d}`, n, n))
+				}
+			})
+		}
+	}
+	work.Wait()
+	total := 0
+	for n := range paid {
+		got := int(paid[n].Load())
+		if total += got; got > 1 {
+			t.Errorf("key %d was paid for %d times", n, got)
+		}
+	}
+	calls, err := ledger.Read(path)
+	ran := 0
+	for _, c := range calls {
+		if c.Outcome == ledger.Ran {
+			ran++
+		}
+	}
+	if err != nil || ran != total || total < keys/2 {
+		t.Errorf("%d keys of %d were paid for; in the book are %d; %v", total, keys, ran, err)
+	}
 }

@@ -5,13 +5,11 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/logfile"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/member"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
-
-// timeFormat is that of a line: UTC, to the millisecond, so that lines sort by it as text.
-const timeFormat = "2006-01-02T15:04:05.000Z"
 
 // record is a line: that a call begins (Tool is set), how it has ended, or that its caller was told that
 // this is not known.
@@ -68,7 +66,7 @@ func (c *Call) appendTold(dst []byte, now time.Time) []byte {
 
 func appendHead(dst []byte, id string, at time.Time) []byte {
 	dst = append(append(append(dst, `{"id":"`...), id...), `","time":"`...)
-	return append(at.UTC().AppendFormat(dst, timeFormat), '"')
+	return append(logfile.AppendTime(dst, at), '"')
 }
 
 func appendText(dst []byte, key, text string) []byte {
@@ -91,7 +89,7 @@ func parse(line []byte) (r record, ok bool) {
 		case "id":
 			r.ID = text
 		case "time":
-			at, _ = time.Parse(timeFormat, text)
+			at, _ = time.Parse(time.RFC3339, text)
 		case "principal":
 			r.Principal = text
 		case "client":

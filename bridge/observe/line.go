@@ -4,11 +4,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge/internal/logfile"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
-
-// timeFormat is that of a line: UTC, to the millisecond, so that lines sort by it as text.
-const timeFormat = "2006-01-02T15:04:05.000Z"
 
 // appendLine appends a call as a line of JSON.
 func appendLine(dst []byte, c *Call) []byte { return append(c.AppendJSON(dst), '\n') }
@@ -16,7 +14,7 @@ func appendLine(dst []byte, c *Call) []byte { return append(c.AppendJSON(dst), '
 // AppendJSON appends a call without its number and result, as the file of calls has it. Members that are
 // empty are left out; ms is a fraction.
 func (c *Call) AppendJSON(dst []byte) []byte {
-	dst = c.Time.UTC().AppendFormat(append(dst, `{"time":"`...), timeFormat)
+	dst = logfile.AppendTime(append(dst, `{"time":"`...), c.Time)
 	dst = strconv.AppendInt(append(dst, `","session":`...), c.Caller.Session, 10)
 	dst = appendText(dst, "principal", c.Caller.Principal)
 	dst = appendText(dst, "profile", c.Profile)

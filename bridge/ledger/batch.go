@@ -1,0 +1,144 @@
+package ledger
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/internal/logfile"
+)
+
+// batch is lines that are written at once: those that come while the ones before them are written.
+type batch struct {
+	lines []byte
+	begun []*entry      // whose lines these are
+	told  []*entry      // doubted calls that a caller is told of
+	ended bool          // there are lines of calls that have ended
+	done  chan struct{} // closed when the lines are written; nil if nobody waits for that but who writes
+}
+
+func (of *batch) begin(e *entry) {
+	e.unwritten = true
+	of.lines, of.begun = e.appendBegun(of.lines), append(of.begun, e)
+}
+
+func (of *batch) tell(e *entry) {
+	of.lines, of.told = e.appendTold(of.lines, time.Now()), append(of.told, e)
+}
+
+func (of *batch) end(e *entry) { of.lines, of.ended = e.appendEnded(of.lines, &e.answer), true }
+
+// write has lines added to the next batch, unless add returns false, and returns when they are in the file, or
+// could not be written. Without wait it may return when another goroutine is about to write them. add is called
+// with b.mu held.
+func (b *Book) write(wait bool, add func(of *batch) bool) {
+	b.mu.Lock()
+	of, first := b.next, b.next == nil
+	if first {
+		of, b.spare = b.spare, nil
+	}
+	if of == nil {
+		of = new(batch)
+	}
+	if !add(of) {
+		if first {
+			b.spare = of
+		}
+		b.mu.Unlock()
+		return
+	}
+	b.next = of
+	if !first && wait && of.done == nil {
+		of.done = make(chan struct{})
+	}
+	done := of.done
+	b.mu.Unlock()
+	switch {
+	case first:
+		runtime.Gosched() // who is about to add a line may do so
+		b.flush(of)
+	case wait:
+		<-done
+	}
+}
+
+// flush writes the next batch, and tells those that have added to it what has become of their lines.
+func (b *Book) flush(of *batch) {
+	b.writing.Lock()
+	defer b.writing.Unlock()
+	b.mu.Lock()
+	b.next = nil
+	b.mu.Unlock()
+	err := b.append(of)
+	if refused := b.written(of, err); len(refused) > 0 {
+		b.file.Append(refused) // calls that it does not have are unknown
+	}
+	if of.done != nil {
+		close(of.done)
+	}
+	if cap(of.lines) <= maxKept {
+		of.empty()
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.spare = of
+	}
+}
+
+// append appends a batch to the file. b.writing is held.
+func (b *Book) append(of *batch) error {
+	put := (*logfile.File).Write
+	if len(of.begun)+len(of.told) == 0 {
+		put = (*logfile.File).Append
+	}
+	written, err := put(&b.file, of.lines)
+	switch {
+	case !written:
+		return err
+	case b.opts.Sync:
+		return b.file.Sync()
+	}
+	return nil // a file that cannot be rotated grows
+}
+
+// written takes into the book that a batch is in the file, or why it is not. It returns the lines for calls that are
+// not made, as another process has written a prior one of them meanwhile. b.writing is held.
+func (b *Book) written(of *batch, err error) (refused []byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if moves := b.file.Moves(); moves != b.moves {
+		b.moves = moves
+		b.clear()
+	}
+	for _, e := range of.begun {
+		e.unwritten, e.err = false, err
+		if prior := b.prior(&e.Call); prior != e {
+			e.prior = prior
+		}
+		if err != nil || e.prior != nil {
+			b.remove(e)
+		}
+		if err == nil && e.prior != nil {
+			e.Outcome, e.Ended = NotRun, e.Begun
+			refused = e.appendEnded(refused, &e.answer)
+		}
+	}
+	if err == nil {
+		for _, e := range of.told {
+			b.forget(e)
+		}
+	}
+	if err != nil && of.ended && !b.faulty {
+		b.opts.Log.Error("how calls have ended cannot be written to the ledger: after a restart it is unknown whether they ran", "file", b.file.Path, "error", err)
+	}
+	b.faulty = err != nil
+	return refused
+}
+
+// maxKept bounds the memory that is kept for lines.
+const maxKept = 64 << 10
+
+// empty makes a batch ready for other lines.
+func (of *batch) empty() {
+	clear(of.begun)
+	clear(of.told)
+	*of = batch{lines: of.lines[:0], begun: of.begun[:0], told: of.told[:0]}
+}
