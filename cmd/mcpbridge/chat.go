@@ -102,7 +102,8 @@ type chat struct {
 
 	now          providers.Candidate // the model of the next prompt
 	conversation *providers.Conversation
-	failed       error // of the last answer, if nobody saw it
+	unshown      []string // the rows of results that /expand has not shown yet; nil if it has
+	failed       error    // of the last answer, if nobody saw it
 	over         bool
 }
 

@@ -161,7 +161,7 @@ var mention = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?:^|\s)@(\S+)`)
 })
 
-// mentioned returns what a line mentions: @URI or @NAME of a resource, and @PATH of a file. Only what a user types on one
+// mentioned returns what a line mentions: @URI or @NAME of a resource, @URI of a template, and @PATH of a file. Only what a user types on one
 // line can: text that is pasted, or comes from a program, may be anyone's.
 func (c *chat) mentioned(ctx context.Context, line string) ([]providers.Part, error) {
 	if c.console.asker() == nil || strings.Contains(line, "\n") || !strings.Contains(line, "@") {
@@ -197,6 +197,9 @@ func (c *chat) attachment(ctx context.Context, name string) ([]providers.Part, e
 		if title, _ := wire.Text(wire.Lookup(it.Raw, "name")); it.Key == name || title == name {
 			return c.resource(ctx, it.Key)
 		}
+	}
+	if c.isOfTemplate(ctx, name) {
+		return c.resource(ctx, name)
 	}
 	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
 		return nil, nil

@@ -34,7 +34,7 @@ func chatCommands() []chatCommand {
 		{"/thinking", "[on|off|N]", "show or set whether the model thinks, or its most tokens", (*chat).changeThinking},
 		{"/prompt", "[NAME …]", "show the servers' prompts, or send one: ARGUMENT=VALUE", (*chat).usePrompt},
 		{"/system", "[TEXT]", "show or set the system prompt", (*chat).changeSystem},
-		{"/expand", "[N]", "show the results of the last answer in full, or the last N", (*chat).expand},
+		{"/expand", "[N|more]", "show the results of the last answer in full, or the last N", (*chat).expand},
 		{"/continue", "", "continue after an error or a limit", (*chat).goOn},
 		{"/decide", "", "review the deferred calls, and continue", (*chat).decide},
 		{"/history", "[ID]", "list the last conversations, or resume one", (*chat).showHistory},
@@ -249,8 +249,18 @@ func (c *chat) clear(context.Context, string) error {
 	return nil
 }
 
-// expand shows results as the model got them.
+// piece is how many rows of results a terminal shows at once.
+const piece = 200
+
+// expand shows results as the model got them. On a terminal long ones come in pieces.
 func (c *chat) expand(_ context.Context, argument string) error {
+	if argument == "more" {
+		if c.unshown == nil {
+			return errors.New("nothing more is left to show")
+		}
+		c.showPiece()
+		return nil
+	}
 	results := lastResults(c.conversation.Messages())
 	if argument != "" {
 		n, err := strconv.Atoi(argument)
@@ -262,7 +272,8 @@ func (c *chat) expand(_ context.Context, argument string) error {
 	if len(results) == 0 {
 		return errors.New("the last answer has no results")
 	}
-	p, _ := c.console.style()
+	p, columns := c.console.style()
+	var all []string
 	for _, r := range results {
 		content, media := r.result.TextAndMedia(false)
 		text := p.Bold(terminal.Inline(r.call.Name)) + p.Dim(" "+terminal.Inline(string(r.call.Arguments))) + "\n" + terminal.Clean(content)
@@ -272,9 +283,28 @@ func (c *chat) expand(_ context.Context, argument string) error {
 			}
 			text += fmt.Sprintf("\n[image: %s, %d KiB]", terminal.Inline(image.MimeType), len(image.Data)*3/4>>10)
 		}
-		c.console.print(text)
+		all = append(all, text)
 	}
+	if c.console.asker() == nil { // a program reads it
+		c.console.print(strings.Join(all, "\n"))
+		return nil
+	}
+	c.unshown = terminal.Wrap(strings.Join(all, "\n"), columns)
+	c.showPiece()
 	return nil
+}
+
+// showPiece shows the next rows of the results.
+func (c *chat) showPiece() {
+	n := min(piece, len(c.unshown))
+	rows := strings.Join(c.unshown[:n], "\n")
+	if c.unshown = c.unshown[n:]; len(c.unshown) == 0 {
+		c.unshown = nil
+	} else {
+		p, _ := c.console.style()
+		rows += "\n" + p.Dim(fmt.Sprintf("… %s: /expand more", number(len(c.unshown), "more row")))
+	}
+	c.console.print(rows)
 }
 
 type callResult struct {

@@ -18,7 +18,7 @@ import (
 const mostEntries = 1000
 
 // complete returns what the last word of a line may become: a command, a prompt, an argument of a prompt or
-// its value, a resource, a file. A server that does not answer in time adds nothing.
+// its value, a resource, a URI of a template, a file. A server that does not answer in time adds nothing.
 func (c *chat) complete(line string) []string {
 	ctx, cancel := context.WithTimeout(context.Background(), completeTime)
 	defer cancel()
@@ -33,7 +33,7 @@ func (c *chat) complete(line string) []string {
 		words = c.completeArgument(ctx, before[1], before[2:], word)
 	case strings.HasPrefix(word, "@"):
 		list, _ := c.tools.List(ctx, bridge.Resources)
-		for _, name := range append(keysOf(list), entriesOf(word[1:])...) {
+		for _, name := range slices.Concat(keysOf(list), c.completeURI(ctx, word[1:]), entriesOf(word[1:])) {
 			words = append(words, "@"+name)
 		}
 	}
@@ -69,7 +69,7 @@ func (c *chat) completeArgument(ctx context.Context, prompt string, given []stri
 	for _, a := range argumentsOf(item.Raw) {
 		switch _, isGiven := values[a.Name]; {
 		case hasValue && a.Name == key:
-			for _, v := range c.valuesOf(ctx, prompt, key, value, values) {
+			for _, v := range c.valuesOf(ctx, map[string]string{"type": "ref/prompt", "name": prompt}, key, value, values) {
 				words = append(words, key+"="+v)
 			}
 		case !hasValue && !isGiven:
@@ -79,10 +79,10 @@ func (c *chat) completeArgument(ctx context.Context, prompt string, given []stri
 	return words
 }
 
-// valuesOf asks the server of a prompt for values of an argument that begin with a text.
-func (c *chat) valuesOf(ctx context.Context, prompt, argument, text string, given map[string]string) []string {
+// valuesOf asks the server of a prompt, or a resource template, for values of an argument that begin with a text.
+func (c *chat) valuesOf(ctx context.Context, ref map[string]string, argument, text string, given map[string]string) []string {
 	raw, err := json.Marshal(map[string]any{
-		"ref":      map[string]string{"type": "ref/prompt", "name": prompt},
+		"ref":      ref,
 		"argument": map[string]string{"name": argument, "value": text},
 		"context":  map[string]any{"arguments": given},
 	})

@@ -32,13 +32,21 @@ func (o offering) List(ctx context.Context, kind bridge.ListKind) (*bridge.List,
 			{Key: "t\x1b[2J", Raw: []byte(`{"name":"t"}`)},
 		},
 		bridge.Resources: {{Key: "note://one", Raw: []byte(`{"uri":"note://one","name":"one"}`)}},
+		bridge.Templates: {{Key: "town://{country}/map/{city}.svg"}, {Key: "any://{+city}"}, {Key: "odd://{?city}"}, {Key: "odd://{a}{city}"}, {Key: "odd://{"}},
 	}
 	return bridge.NewList(kind, items[kind]), nil
 }
 
 func (o offering) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
+	if req.Method == wire.MethodResourcesRead {
+		return bridge.Result([]byte(`{"contents":[{"uri":"u","text":"read `+req.Target+`"}]}`), nil)
+	}
 	if o.silent || req.Method != wire.MethodComplete || string(wire.Lookup(req.Params.Raw, "argument", "name")) != `"city"` {
 		return bridge.Failed(toolformat.Errorf(toolformat.Invalid, "no"))
+	}
+	if ref := string(wire.Lookup(req.Params.Raw, "ref")); strings.Contains(ref, "resource") {
+		value := `"` + strings.Trim(string(wire.Lookup(req.Params.Raw, "argument", "value")), `"`) + "/a b" + strings.Trim(string(wire.Lookup(req.Params.Raw, "context", "arguments", "country")), `"`) + `"`
+		return bridge.Result([]byte(`{"completion":{"values":[`+value+`,"other"]}}`), nil)
 	}
 	values := `"Rome","Roma\u202e","Rome New","Oslo"`
 	if string(wire.Lookup(req.Params.Raw, "context", "arguments", "country")) == `"NO"` {
@@ -69,6 +77,12 @@ func TestChatComplete(t *testing.T) {
 		"/prompt travel city=Rome ":            "country=",
 		"/prompt travel country=":              "",
 		"/prompt nothing ":                     "",
+		"what does @tow":                       "@town://",
+		"what does @town://":                   "", // the server has no values for the country
+		"what does @town://NO/map/O":           "@town://NO/map/O%2Fa%20bNO.svg",
+		"what does @town://NO/map/O.svg":       "",
+		"what does @any://O":                   "@any://O/a%20b",
+		"what does @odd":                       "",
 		"what does @no":                        "@note://one @nonsense.md @notes/",
 		"what does @notes/":                    "@notes/a.txt @notes/deep/",
 		"what does @.h":                        "@.hidden",
@@ -84,6 +98,21 @@ func TestChatComplete(t *testing.T) {
 	all := c.complete("@")
 	if !slices.Contains(all, "@nonsense.md") || slices.Contains(all, "@.hidden") || slices.Contains(all, "@two words") {
 		t.Errorf("@: %q", all)
+	}
+}
+
+// What @ names is read if it is of a template.
+func TestChatTemplates(t *testing.T) {
+	t.Chdir(t.TempDir())
+	c := &chat{tools: offering{}}
+	for name, want := range map[string]bool{
+		"note://one": true, "one": true, "town://NO/map/Oslo.svg": true, "any://a/b": true,
+		"town://NO/map/Oslo": false, "town://NO/map/Oslo.svg/x": false, "any://": false, "odd://x": false, "Oslo": false, "C:/x": false,
+	} {
+		parts, err := c.attachment(t.Context(), name)
+		if err != nil || len(parts) == 1 != want || want && !strings.Contains(parts[0].Text, "read ") {
+			t.Errorf("%s: %+v, %v", name, parts, err)
+		}
 	}
 }
 
