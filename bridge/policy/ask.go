@@ -100,6 +100,9 @@ const progressTime = 10 * time.Second
 // wait waits for the answer to a request, while the client is asked for it if it can be. It returns early
 // when ctx ends or the client has waited for long enough.
 func (s *session) wait(ctx context.Context, req *bridge.Request, r *request) {
+	if r.isDecided() { // since the last time that the call was made
+		return
+	}
 	asking, cancel := context.WithCancel(ctx)
 	asked := make(chan struct{})
 	go func() {
@@ -153,7 +156,8 @@ func (s *session) progress(req *bridge.Request, r *request, n int) {
 	req.Back.Notify(wire.NotificationProgress, wire.SetMember(params, "message", wire.AppendString(nil, "waiting for approval "+r.ID)))
 }
 
-// askClient asks the person at the client, if that can show a form, and puts the answer on the desk.
+// askClient asks the person at the client, if that can show a form, and puts the answer on the desk. Of equal
+// calls that wait one asks at a time, as one answer is enough to deny them all.
 func (s *session) askClient(ctx context.Context, req *bridge.Request, r *request) {
 	elicitation := wire.Lookup(s.caller.Capabilities, "elicitation")
 	byURL, byForm := wire.Lookup(elicitation, "url") != nil, wire.Lookup(elicitation, "form") != nil
@@ -163,6 +167,15 @@ func (s *session) askClient(ctx context.Context, req *bridge.Request, r *request
 	}
 	if elicitation == nil || byURL && !byForm || ask == nil {
 		s.askHere(ctx, r)
+		return
+	}
+	select {
+	case r.turn <- struct{}{}:
+		defer func() { <-r.turn }()
+	case <-ctx.Done():
+		return
+	}
+	if r.isDecided() {
 		return
 	}
 	answer, fault := ask(ctx, wire.MethodElicit, question(&r.Approval))

@@ -53,6 +53,16 @@ type request struct {
 	until    time.Time // when it expires without an answer
 	answer   Answer
 	decided  chan struct{} // closed when there is an answer, or no time left
+	turn     chan struct{} // holds one while a client is asked
+}
+
+func (r *request) isDecided() bool {
+	select {
+	case <-r.decided:
+		return true
+	default:
+		return false
+	}
 }
 
 // NewDesk returns a Desk without Approvals.
@@ -188,7 +198,7 @@ func (d *Desk) ask(a Approval) (*request, *toolformat.Error) {
 		d.all = slices.DeleteFunc(d.all, func(r *request) bool { return r.State == Used })
 	}
 	a.ID, a.State, a.Asked, a.Expires = rand.Text()[:8], Pending, now, now.Add(d.opts.Expiry)
-	r := &request{Approval: a, key: own, until: a.Expires, decided: make(chan struct{})}
+	r := &request{Approval: a, key: own, until: a.Expires, decided: make(chan struct{}), turn: make(chan struct{}, 1)}
 	d.all, d.open[own] = append(d.all, r), r
 	if d.opts.Ask != nil {
 		go d.opts.Ask(a)

@@ -213,6 +213,62 @@ func TestDesk(t *testing.T) {
 	}
 }
 
+// Equal calls that wait share a question: one client is asked, and its no is enough for all.
+func TestSharedQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSetup(t, asks)
+		one, two := s.open("ann", formCapable), s.open("ann", formCapable)
+		first, second := &slowUser{answer: make(chan string)}, &slowUser{answer: make(chan string)}
+		replies := make(chan bridge.Reply, 2)
+		go func() { replies <- s.call(t.Context(), one, "echo", `{}`, first) }()
+		synctest.Wait()
+		go func() { replies <- s.call(t.Context(), two, "echo", `{}`, second) }()
+		synctest.Wait()
+		first.answer <- `{"action":"decline"}`
+		s.expect(<-replies, "denied by the user of ann")
+		s.expect(<-replies, "denied by the user of ann")
+		if first.asked != 1 || second.asked != 0 || s.fake.Calls("echo") != 0 {
+			t.Errorf("asked %d and %d times, %d calls have run", first.asked, second.asked, s.fake.Calls("echo"))
+		}
+
+		// Without an answer of the one, the other is asked.
+		go func() { replies <- s.call(t.Context(), one, "echo", `{}`, first) }()
+		synctest.Wait()
+		go func() { replies <- s.call(t.Context(), two, "echo", `{}`, second) }()
+		synctest.Wait()
+		first.answer <- `{"action":"cancel"}`
+		second.answer <- `{"action":"accept","content":{"decision":"allow"}}`
+		s.expect(<-replies, "")
+		synctest.Wait()
+		if all := s.desk.Approvals(); len(all) != 3 || all[2].State != policy.Pending {
+			t.Errorf("the call that is left does not wait for a question of its own: %+v", all)
+		}
+		s.desk.Decide(s.desk.Approvals()[2].ID, policy.Answer{}, "op")
+		s.expect(<-replies, "denied by op")
+		if first.asked != 3 || second.asked != 1 || s.fake.Calls("echo") != 1 { // the third question is of the call that is left
+			t.Errorf("asked %d and %d times, %d calls have run", first.asked, second.asked, s.fake.Calls("echo"))
+		}
+	})
+}
+
+// slowUser is a person who thinks about each question.
+type slowUser struct {
+	answer chan string
+	asked  int
+}
+
+func (*slowUser) Notify(string, []byte) {}
+
+func (u *slowUser) Ask(ctx context.Context, _ string, _ []byte) ([]byte, *toolformat.Error) {
+	u.asked++
+	select {
+	case answer := <-u.answer:
+		return []byte(answer), nil
+	case <-ctx.Done():
+		return nil, toolformat.Errorf(toolformat.Canceled, "canceled")
+	}
+}
+
 // An approval that nobody decides about ends.
 func TestExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
