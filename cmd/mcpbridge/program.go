@@ -77,6 +77,10 @@ func newProgram(f *sourceFlags, cfg *config.Config, level string, opts stack.Opt
 	if p.Stack, err = stack.New(cfg, opts); err != nil {
 		lines.Close()
 	}
+	var wrong stack.ConfigError
+	if errors.As(err, &wrong) {
+		err = &exitError{exitUsage, wrong.Error()}
+	}
 	return p, err
 }
 

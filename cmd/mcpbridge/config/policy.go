@@ -24,6 +24,7 @@ type policyRule struct {
 	Decision                              string                     // "allow", "deny" or "ask"
 	Reason                                string                     // for the model and the person
 	Edit                                  bool                       // the person may change the arguments
+	Line                                  int
 }
 
 // approvals is how a person is asked about calls. A zero field means the default.
@@ -78,7 +79,8 @@ func readPolicyRules(d *decoder, n node) (all []policyRule, ok bool) {
 		return nil, false
 	}
 	for i, e := range arr.Elements {
-		r, element := policyRule{Name: fmt.Sprintf("rule %d", i+1)}, n.element(i, e)
+		element := n.element(i, e)
+		r := policyRule{Name: fmt.Sprintf("rule %d", i+1), Line: d.line(element.offset)}
 		before := len(d.problems)
 		d.object(element, r.keys())
 		switch {

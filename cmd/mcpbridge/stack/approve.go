@@ -29,7 +29,7 @@ func readApprove(cfg *config.Config, more ...config.Rule) (*policy.Policy, error
 	}
 	p, err := policy.Compile(rules)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", cfg.Path, err)
+		return nil, ConfigError{fmt.Errorf("%s: %w", cfg.Path, err)}
 	}
 	return p, nil
 }

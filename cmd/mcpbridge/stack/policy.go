@@ -28,23 +28,30 @@ func (s *Stack) readRules() (err error) {
 	return err
 }
 
-// readPolicy returns the rules of a config.
+// readPolicy returns the rules of a config. The error is a ConfigError.
 func readPolicy(cfg *config.Config) (*policy.Policy, error) {
 	var rules []policy.Rule
+	var faults []error
 	for _, r := range cfg.Policy.Rules {
-		rules = append(rules, policy.Rule{
+		own := policy.Rule{
 			Name: r.Name, Principals: r.Principals, Clients: r.Clients, Profiles: r.Profiles, Models: r.Models,
 			Servers: r.Servers, Tools: r.Tools, Prompts: r.Prompts, Resources: r.Resources,
 			Annotations: r.Annotations, Arguments: r.Arguments,
 			Verdict: policy.Verdict(r.Decision), Reason: r.Reason, Edit: r.Edit,
-		})
+		}
+		if _, err := policy.Compile([]policy.Rule{own}); err != nil {
+			faults = append(faults, fmt.Errorf("%s:%d: policy.rules: %w", cfg.Path, r.Line, err))
+		}
+		rules = append(rules, own)
 	}
-	p, err := policy.Compile(rules)
-	if err != nil {
-		return nil, fmt.Errorf("%s: policy.rules: %w", cfg.Path, err)
+	if len(faults) > 0 {
+		return nil, ConfigError{errors.Join(faults...)}
 	}
-	return p, nil
+	return policy.Compile(rules)
 }
+
+// A ConfigError is the error of New for a config that nothing can be made of; it names the file.
+type ConfigError struct{ error }
 
 // resumeStop stops all calls if they were stopped when the program ended.
 func (s *Stack) resumeStop(path string) {
