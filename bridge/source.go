@@ -111,9 +111,11 @@ type Reply struct {
 
 // A Decision says how a policy has decided about a call. It is not changed after it was made.
 type Decision struct {
-	Verdict string // "allow", "deny", or "ask" for a call that nobody has decided about in time
+	Verdict string // "allow", "deny", or "ask" for a call that nobody has decided about in time; "" if no policy has decided
 	Rule    string // that decided, as the config's owner knows it; "" if no rule matched
 	By      string // who approved or refused it, where the rule asked; "" if nobody was asked
+
+	Found []string // in arguments and results by scanning, and what became of it
 }
 
 // Result returns a reply whose bytes live in buffer, which Free releases; buffer may be nil.

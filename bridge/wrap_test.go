@@ -16,6 +16,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/pins"
 	"github.com/mcpbridge/mcpbridge/bridge/profile"
 	"github.com/mcpbridge/mcpbridge/bridge/rates"
+	"github.com/mcpbridge/mcpbridge/bridge/scan"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 )
 
@@ -42,10 +43,14 @@ func TestWrappers(t *testing.T) {
 	booked := func(s bridge.Source) bridge.Source { return withKeys{book.Wrap(s)} }
 	var stream observe.Stream
 	defer stream.Read(observe.Reading{}, func([]observe.Call) {}).Close()
+	scanner, err := scan.Compile([]scan.Rule{{Find: []scan.Kind{scan.Secrets, scan.Hidden, scan.Instructions}, In: []scan.Place{scan.Arguments, scan.Results, scan.Definitions}, Action: scan.Redact}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	none := func(source bridge.Source) bridge.Source { return source }
 	observed := func(s bridge.Source) bridge.Source { return stream.Wrap(s, nil) }
 	whole := func(s bridge.Source) bridge.Source {
-		return observed(apps.Wrap(profiles(limited(booked(guard(overlay(s)))))))
+		return observed(apps.Wrap(profiles(limited(scanner.Wrap(booked(guard(overlay(s))))))))
 	}
 	for _, c := range []struct {
 		name         string
@@ -58,6 +63,7 @@ func TestWrappers(t *testing.T) {
 		{"profiles", none, profiles},
 		{"apps", none, apps.Wrap},
 		{"pins", pinning(t), none},
+		{"scan", none, scanner.Wrap},
 		{"ledger", none, booked},
 		{"all", func(s bridge.Source) bridge.Source { return guard(pinning(t)(s)) }, whole},
 		{"all twice", none, func(s bridge.Source) bridge.Source {

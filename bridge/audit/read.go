@@ -29,6 +29,7 @@ type Line struct {
 	Decision  string
 	Rule      string
 	By        string
+	Found     string // by scanning
 }
 
 // Read gives each line of a file and of its old files to a function, oldest first, as it is and as what it

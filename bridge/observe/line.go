@@ -2,6 +2,7 @@ package observe
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/internal/logfile"
@@ -48,6 +49,7 @@ func (c *Call) AppendJSON(dst []byte) []byte {
 		dst = appendText(dst, "decision", c.Decision.Verdict)
 		dst = appendText(dst, "rule", c.Decision.Rule)
 		dst = appendText(dst, "by", c.Decision.By)
+		dst = appendText(dst, "found", strings.Join(c.Decision.Found, "; "))
 	}
 	if c.Arguments != nil {
 		dst = append(append(dst, `,"arguments":`...), c.Arguments...)

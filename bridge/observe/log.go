@@ -50,6 +50,7 @@ func record(c *Call) slog.Record {
 		text("decision", c.Decision.Verdict)
 		text("rule", c.Decision.Rule)
 		text("by", c.Decision.By)
+		text("found", strings.Join(c.Decision.Found, "; "))
 	}
 	r.AddAttrs(slog.Int64("session", c.Caller.Session))
 	text("principal", c.Caller.Principal)

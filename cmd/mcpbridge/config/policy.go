@@ -11,6 +11,7 @@ import (
 // policy is "policy": which calls run, and who is asked.
 type policy struct {
 	Rules     []policyRule // the first that matches a call decides
+	Scan      []scanRule   // the first that finds something decides what becomes of it
 	Approvals approvals
 }
 
@@ -39,6 +40,7 @@ type approvals struct {
 func (p *policy) keys() keySet {
 	return keySet{
 		"rules":     {take: into(&p.Rules, readPolicyRules)},
+		"scan":      {take: into(&p.Scan, readScanRules)},
 		"approvals": {take: inside(p.Approvals.keys)},
 	}
 }

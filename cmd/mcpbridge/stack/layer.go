@@ -68,6 +68,9 @@ func (s *Stack) wrap(source bridge.Source, owner bool) bridge.Source {
 	s.layers.add("lending", s.lend, s.whyNotLent)
 	s.layers.add("ledger", s.ledger, nil)
 	s.layers.add("policy", s.decide, nil)
+	s.layers.add("scan", s.scanner.Wrap, func(*bridge.Caller, *bridge.Item) string {
+		return `its definition has what "policy.scan" refuses`
+	})
 	s.layers.add("rates", s.rates, nil)
 	s.layers.add("profile", func(source bridge.Source) bridge.Source { return profile.New(source, s.access) }, s.access.Why)
 	s.layers.add("apps", apps.Wrap, func(*bridge.Caller, *bridge.Item) string {

@@ -24,6 +24,9 @@ func (s *Stack) readRules() (err error) {
 	if s.approve, err = readApprove(s.cfg); err != nil {
 		return err
 	}
+	if s.scanner, err = readScan(s.cfg); err != nil {
+		return err
+	}
 	s.chat, err = readApprove(s.cfg, chatRules...)
 	return err
 }

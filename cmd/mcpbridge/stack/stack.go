@@ -26,6 +26,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/policy"
 	"github.com/mcpbridge/mcpbridge/bridge/profile"
 	"github.com/mcpbridge/mcpbridge/bridge/rates"
+	"github.com/mcpbridge/mcpbridge/bridge/scan"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
@@ -51,6 +52,7 @@ type Stack struct {
 	guards   []namedGuard
 	pins     map[string]*pins.Pins    // by server
 	quotas   rates.Store              // nil forgets the calls of a day
+	scanner  *scan.Scanner            // nil without rules
 	logins   map[string]*oauth.Client // by server
 	accounts map[string]*accounts     // by server, of those where each principal has its own
 	approve  *policy.Policy           // loop.approve, for models
