@@ -141,7 +141,7 @@ func RemoteError(raw json.RawMessage) *toolformat.Error {
 		message = "the server has failed, and does not say why"
 		raw = wire.SetMember(raw, "message", wire.AppendString(nil, message))
 	}
-	e := &toolformat.Error{Code: toolformat.Internal, Message: message, Raw: raw}
+	e := &toolformat.Error{Code: toolformat.Internal, Message: message, Raw: raw, NotRun: string(wire.Lookup(raw, "data", "notRun")) == "true"}
 	word, _ := wire.Text(wire.Lookup(raw, "data", "code"))
 	if code, ok := toolformat.ParseCode(word); ok {
 		e.Code = code

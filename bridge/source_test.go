@@ -24,3 +24,12 @@ func TestRemoteError(t *testing.T) {
 		}
 	}
 }
+
+// An error says across bridges that its call had no effect.
+func TestRemoteNotRun(t *testing.T) {
+	for data, want := range map[string]bool{`{"code":"unavailable","notRun":true}`: true, `{"code":"unavailable"}`: false, `{"notRun":"true"}`: false, `[]`: false} {
+		if got := bridge.RemoteError([]byte(`{"code":-32000,"message":"m","data":` + data + `}`)); got.NotRun != want {
+			t.Errorf("%s: %t", data, got.NotRun)
+		}
+	}
+}

@@ -113,7 +113,8 @@ func writeParts(w http.ResponseWriter, b []byte) {
 }
 
 // appendError appends an error response. An error of a remote server passes unchanged; one of the
-// bridge carries its code as a word, so that another bridge understands it.
+// bridge carries its code as a word, and whether the call surely had no effect, so that another bridge
+// understands it.
 func appendError(dst, id []byte, e *toolformat.Error) []byte {
 	if e.Raw != nil {
 		return wire.AppendErrorObject(dst, id, e.Raw)
@@ -121,6 +122,9 @@ func appendError(dst, id []byte, e *toolformat.Error) []byte {
 	data := append(append([]byte(`{"code":"`), e.Code.String()...), '"')
 	if e.After > 0 {
 		data = strconv.AppendInt(append(data, `,"retryAfter":`...), int64(seconds(e.After)), 10)
+	}
+	if e.NotRun {
+		data = append(data, `,"notRun":true`...)
 	}
 	data = append(data, '}')
 	return wire.AppendError(dst, id, errorCode(e.Code), e.Message, data)
