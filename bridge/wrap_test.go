@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"log/slog"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/apps"
+	"github.com/mcpbridge/mcpbridge/bridge/intercept"
 	"github.com/mcpbridge/mcpbridge/bridge/ledger"
 	"github.com/mcpbridge/mcpbridge/bridge/observe"
 	"github.com/mcpbridge/mcpbridge/bridge/pins"
@@ -47,10 +49,14 @@ func TestWrappers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	interception, err := intercept.New([]intercept.Interceptor{{Name: "own", After: true, Asked: passing{}, Most: 100, Allow: true}}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
 	none := func(source bridge.Source) bridge.Source { return source }
 	observed := func(s bridge.Source) bridge.Source { return stream.Wrap(s, nil) }
 	whole := func(s bridge.Source) bridge.Source {
-		return observed(apps.Wrap(profiles(limited(scanner.Wrap(booked(guard(overlay(s))))))))
+		return observed(apps.Wrap(profiles(limited(scanner.Wrap(interception.Wrap(booked(guard(overlay(s)))))))))
 	}
 	for _, c := range []struct {
 		name         string
@@ -63,6 +69,7 @@ func TestWrappers(t *testing.T) {
 		{"profiles", none, profiles},
 		{"apps", none, apps.Wrap},
 		{"pins", pinning(t), none},
+		{"interceptors", none, interception.Wrap},
 		{"scan", none, scanner.Wrap},
 		{"ledger", none, booked},
 		{"all", func(s bridge.Source) bridge.Source { return guard(pinning(t)(s)) }, whole},
@@ -79,6 +86,11 @@ func TestWrappers(t *testing.T) {
 		})
 	}
 }
+
+// passing is what is asked, and lets everything pass.
+type passing struct{}
+
+func (passing) Ask(context.Context, []byte) ([]byte, error) { return nil, nil }
 
 // withKeys gives each call an idempotency key of its own: the ledger refuses once what was canceled before.
 type withKeys struct{ bridge.Source }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/match"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -183,7 +184,7 @@ func find(value []byte, path []string, unwrap bool) (found []byte, ambiguous boo
 			value = unwrapped(value)
 		}
 	}
-	return value, repeats(value)
+	return value, match.Repeats(value)
 }
 
 // unwrapped returns the JSON that a text holds, or in it again; other values as they are.
@@ -197,29 +198,4 @@ func unwrapped(value []byte) []byte {
 		value = inner
 	}
 	return value
-}
-
-// repeats reports whether an object in a value has a key twice, or in several letter cases.
-func repeats(value []byte) bool {
-	if len(value) == 0 {
-		return false
-	}
-	switch value[0] {
-	case '{':
-		seen := map[string]bool{}
-		for key, member := range wire.Members(value) {
-			folded := strings.ToLower(strings.ToUpper(key))
-			if seen[folded] || repeats(member) {
-				return true
-			}
-			seen[folded] = true
-		}
-	case '[':
-		for element := range wire.Elements(value) {
-			if repeats(element) {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/decision"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/match"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/paging"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -33,7 +34,7 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	own, sent, fault := s.outgoing(req, p.arguments)
 	if fault != nil {
 		reply := bridge.Failed(fault)
-		reply.Decision = decided(nil, "deny", sent.refused.rule.Name, sent.records(Arguments))
+		reply.Decision = &bridge.Decision{Verdict: "deny", Rule: sent.refused.rule.Name, Found: sent.records(Arguments)}
 		return reply
 	}
 	if !p.results.none() && own.Take != nil {
@@ -43,7 +44,7 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	}
 	reply := s.Session.Do(ctx, own)
 	if len(sent.all) > 0 {
-		reply.Decision = decided(reply.Decision, "", "", sent.records(Arguments))
+		reply.Decision = decision.With(reply.Decision, sent.records(Arguments)...)
 		if reply.Err == nil {
 			reply.Result = noted(req.Method, reply.Result, note(Arguments, sent.all))
 		}
@@ -73,16 +74,6 @@ func (s *session) discover(ctx context.Context, req *bridge.Request) bridge.Repl
 	text = strings.TrimSpace(text + " " + note(Definitions, r.all))
 	reply.Result = wire.SetMember(reply.Result, member, wire.AppendString(nil, text))
 	return reply
-}
-
-// decided returns a decision with findings.
-func decided(d *bridge.Decision, verdict, rule string, found []string) *bridge.Decision {
-	own := bridge.Decision{Verdict: verdict, Rule: rule}
-	if d != nil {
-		own = *d
-	}
-	own.Found = append(own.Found[:len(own.Found):len(own.Found)], found...)
-	return &own
 }
 
 // outgoing returns the request as it goes below.
@@ -143,7 +134,7 @@ func (s *session) incoming(req *bridge.Request, reply *bridge.Reply, p plan) {
 	if len(r.all) == 0 {
 		return
 	}
-	reply.Decision = decided(reply.Decision, "", "", r.records(Results))
+	reply.Decision = decision.With(reply.Decision, r.records(Results)...)
 	switch {
 	case r.refused != nil:
 		d, member := reply.Decision, reply.Member

@@ -41,18 +41,19 @@ func program(t *testing.T, listen string) (bridge, config string) {
 	for _, variable := range []string{"XDG_STATE_HOME", "XDG_RUNTIME_DIR", "LocalAppData"} {
 		t.Setenv(variable, t.TempDir())
 	}
-	text, err := os.ReadFile("mcpbridge.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	command, _ := json.Marshal(bank) // cannot fail: a string
-	text = bytes.Replace(text, []byte(`"go", "args": ["run", "./examples/policy"], "cwd": "../.."`), command, 1)
-	text = bytes.Replace(text, []byte("127.0.0.1:7332"), []byte(listen), 1)
-	config = filepath.Join(dir, "mcpbridge.json")
-	if err := os.WriteFile(config, text, 0o600); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"mcpbridge.json", "payees.json", "payees.py"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = bytes.Replace(text, []byte(`"go", "args": ["run", "./examples/policy"], "cwd": "../.."`), command, 1)
+		text = bytes.Replace(text, []byte("127.0.0.1:7332"), []byte(listen), 1)
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return bridge, config
+	return bridge, filepath.Join(dir, "mcpbridge.json")
 }
 
 // TestREADME runs the commands of the README and compares what they print. A command that fails prints
@@ -80,6 +81,24 @@ func TestREADME(t *testing.T) {
 	}
 	if commands < 4 {
 		t.Errorf("the README has only %d commands", commands)
+	}
+}
+
+// TestPayees makes payments of which an interceptor denies one, and changes another.
+func TestPayees(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("needs python3")
+	}
+	bridge, config := program(t, "127.0.0.1:0")
+	for arguments, want := range map[string]string{
+		`{"amount":5.4,"to":"ann"}`: "paid 5 euros to ann", `{"amount":6,"to":"bob"}`: "paid 6 euros to bob",
+		`{"amount":5,"to":"eve"}`: "pay was not called: denied by payees: eve is not a known payee",
+	} {
+		cmd := exec.CommandContext(t.Context(), bridge, "tools", "call", "pay", "--args", arguments, "--config", filepath.Join(filepath.Dir(config), "payees.json"))
+		out, err := cmd.CombinedOutput()
+		if !strings.Contains(string(out), want) {
+			t.Errorf("%s (%v) prints %s, want %s", arguments, err, out, want)
+		}
 	}
 }
 

@@ -63,3 +63,28 @@ func Arguments(req *bridge.Request) []byte {
 	}
 	return bytes.TrimSpace(raw)
 }
+
+// Repeats reports whether an object in a value has a key twice, or in several letter cases.
+func Repeats(value []byte) bool {
+	if len(value) == 0 {
+		return false
+	}
+	switch value[0] {
+	case '{':
+		seen := map[string]bool{}
+		for key, member := range wire.Members(value) {
+			folded := folded(key)
+			if seen[folded] || Repeats(member) {
+				return true
+			}
+			seen[folded] = true
+		}
+	case '[':
+		for element := range wire.Elements(value) {
+			if Repeats(element) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -10,9 +10,11 @@ import (
 
 // policy is "policy": which calls run, and who is asked.
 type policy struct {
-	Rules     []policyRule // the first that matches a call decides
-	Scan      []scanRule   // the first that finds something decides what becomes of it
-	Approvals approvals
+	Rules []policyRule // the first that matches a call decides
+	Scan  []scanRule   // the first that finds something decides what becomes of it
+
+	Interceptors []interceptor // asked in this order before a call, and in the reverse one after it
+	Approvals    approvals
 }
 
 // A policyRule decides about the calls that have all that it names; what is empty may be anything.
@@ -39,9 +41,10 @@ type approvals struct {
 
 func (p *policy) keys() keySet {
 	return keySet{
-		"rules":     {take: into(&p.Rules, readPolicyRules)},
-		"scan":      {take: into(&p.Scan, readScanRules)},
-		"approvals": {take: inside(p.Approvals.keys)},
+		"rules":        {take: into(&p.Rules, readPolicyRules)},
+		"scan":         {take: into(&p.Scan, readScanRules)},
+		"interceptors": {take: into(&p.Interceptors, readInterceptors)},
+		"approvals":    {take: inside(p.Approvals.keys)},
 	}
 }
 

@@ -68,6 +68,7 @@ func (s *Stack) wrap(source bridge.Source, owner bool) bridge.Source {
 	s.layers.add("lending", s.lend, s.whyNotLent)
 	s.layers.add("ledger", s.ledger, nil)
 	s.layers.add("policy", s.decide, nil)
+	s.layers.add("interceptors", s.interception.Wrap, nil)
 	s.layers.add("scan", s.scanner.Wrap, func(*bridge.Caller, *bridge.Item) string {
 		return `its definition has what "policy.scan" refuses`
 	})

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/intercept"
 	"github.com/mcpbridge/mcpbridge/bridge/outbound"
 	"github.com/mcpbridge/mcpbridge/bridge/pins"
 	"github.com/mcpbridge/mcpbridge/bridge/policy"
@@ -39,31 +40,34 @@ import (
 type Stack struct {
 	Policy *policy.Policy // the rules of the config
 
-	cfg      *config.Config
-	log      *slog.Logger
-	bridge   *bridge.Bridge
-	source   bridge.Source     // bridge with its wrappers
-	layers   layers            // of source, from bridge on
-	members  map[string]layers // of each member of bridge
-	access   profile.Options
-	pool     *Pool
-	ownPool  bool // no other Stack has it
-	clients  []*use
-	guards   []namedGuard
-	pins     map[string]*pins.Pins    // by server
-	quotas   rates.Store              // nil forgets the calls of a day
-	scanner  *scan.Scanner            // nil without rules
-	logins   map[string]*oauth.Client // by server
-	accounts map[string]*accounts     // by server, of those where each principal has its own
-	approve  *policy.Policy           // loop.approve, for models
-	chat     *policy.Policy           // … with which a person talks
-	natives  *nativeLoader
-	native   *bridge.Native                      // nil without native tools
-	book     *sharedBook                         // nil without a ledger
-	recorder *recorder                           // nil without functions that save conversations
-	roots    trust                               // of outgoing connections
-	models   func() *Models                      // creates them once
-	chosen   atomic.Pointer[providers.Candidate] // UseModel
+	cfg     *config.Config
+	log     *slog.Logger
+	bridge  *bridge.Bridge
+	source  bridge.Source     // bridge with its wrappers
+	layers  layers            // of source, from bridge on
+	members map[string]layers // of each member of bridge
+	access  profile.Options
+	pool    *Pool
+	ownPool bool // no other Stack has it
+	clients []*use
+	guards  []namedGuard
+	pins    map[string]*pins.Pins // by server
+	quotas  rates.Store           // nil forgets the calls of a day
+	scanner *scan.Scanner         // nil without rules
+
+	interception  *intercept.Interception // nil without interceptors
+	interceptURLs []*intercept.URL
+	logins        map[string]*oauth.Client // by server
+	accounts      map[string]*accounts     // by server, of those where each principal has its own
+	approve       *policy.Policy           // loop.approve, for models
+	chat          *policy.Policy           // … with which a person talks
+	natives       *nativeLoader
+	native        *bridge.Native                      // nil without native tools
+	book          *sharedBook                         // nil without a ledger
+	recorder      *recorder                           // nil without functions that save conversations
+	roots         trust                               // of outgoing connections
+	models        func() *Models                      // creates them once
+	chosen        atomic.Pointer[providers.Candidate] // UseModel
 }
 
 type namedGuard struct {
@@ -141,6 +145,9 @@ func build(cfg *config.Config, opts Options) (*Stack, error) {
 		return nil, err
 	}
 	if err := s.readRules(); err != nil {
+		return nil, err
+	}
+	if err := s.openInterceptors(); err != nil {
 		return nil, err
 	}
 	if err := s.openNatives(opts.Strict, opts.Credentials); err != nil {
@@ -354,6 +361,9 @@ func (s *Stack) Close() error {
 		if err := s.native.Close(); err != nil {
 			s.log.Warn(err.Error())
 		}
+	}
+	for _, u := range s.interceptURLs {
+		u.Close()
 	}
 	s.natives.close()
 	s.pool.books.give(s.book)
