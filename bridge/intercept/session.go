@@ -82,7 +82,7 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	if len(found) > 0 {
 		reply.Decision = decision.With(reply.Decision, found...)
 	}
-	e.Arguments = match.Arguments(own)
+	e.Arguments = arguments(own)
 	return s.after(ctx, of, e, reply)
 }
 
@@ -114,7 +114,7 @@ func (s *session) before(ctx context.Context, req *bridge.Request, of []*Interce
 		if !one.Before || req.Method != wire.MethodToolsCall {
 			continue
 		}
-		e.Arguments = match.Arguments(&own)
+		e.Arguments = arguments(&own)
 		if match.Repeats(e.Arguments) {
 			return nil, nil, s.denied(one, toolformat.Errorf(toolformat.Denied, "%s was not called: its arguments have a key twice, which readers understand differently", req.Target), true)
 		}
@@ -133,6 +133,14 @@ func (s *session) before(ctx context.Context, req *bridge.Request, of []*Interce
 		}
 	}
 	return &own, found, bridge.Reply{}
+}
+
+// arguments returns those of a request; none are {}.
+func arguments(req *bridge.Request) []byte {
+	if raw := match.Arguments(req); len(raw) > 0 && string(raw) != "null" {
+		return raw
+	}
+	return []byte("{}")
 }
 
 // after asks about the reply to a call.

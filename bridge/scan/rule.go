@@ -87,11 +87,14 @@ type plans struct{ arguments, results, definitions plan }
 
 func (p plan) none() bool { return p == plan{} }
 
-// plan returns what the rules say about an item, nil for one that is not known.
+// plan returns what the rules say about an item, nil for one that is not listed: all of its kind may be about that.
 func (s *Scanner) plan(kind bridge.ListKind, key string, it *bridge.Item) (p plans) {
 	for i := range s.rules {
 		r := &s.rules[i]
-		if it != nil && !match.Any(r.Servers, it.Member) || len(r.Tools) > 0 && (kind != bridge.Tools || !match.Any(r.Tools, key)) {
+		if it != nil && !match.Any(r.Servers, it.Member) || len(r.Tools) > 0 && kind != bridge.Tools {
+			continue
+		}
+		if it != nil && !match.Any(r.Tools, key) && kind == bridge.Tools { // a server may know a tool by other names
 			continue
 		}
 		p.add(r)

@@ -126,6 +126,19 @@ func TestDefinitions(t *testing.T) {
 	}
 }
 
+// An item whose name cannot be redacted is not listed, and neither it nor a name that is not listed is a way around the rules.
+func TestUnlisted(t *testing.T) {
+	fake := sourcetest.NewFake()
+	source := wrap(t, fake, scan.Rule{Tools: []string{"a*"}, Find: []scan.Kind{scan.Hidden}, Action: scan.Redact}, scan.Rule{Tools: []string{"ech*"}, Find: []scan.Kind{scan.Secrets}, Action: scan.Refuse})
+	fake.Add(`{"name":"a\u200bb","inputSchema":{"type":"object"}}`)
+	if reply := do(t, source, wire.MethodToolsCall, `{"name":"a\u200bb"}`); reply.Err == nil || fake.Calls("a\u200bb") > 0 {
+		t.Errorf("a tool that is not listed runs: %s", reply.Result)
+	}
+	if reply := do(t, source, wire.MethodToolsCall, `{"name":"ECHO","arguments":{"a":"`+token+`"}}`); reply.Err == nil || !strings.Contains(reply.Err.Message, "GitHub token") {
+		t.Errorf("by another name: %v", reply.Err)
+	}
+}
+
 // What a server's error says is scanned.
 func TestErrors(t *testing.T) {
 	source := wrap(t, sourcetest.NewFake(), scan.Rule{Find: []scan.Kind{scan.Instructions}, Action: scan.Mark}, scan.Rule{MaxBytes: 10, Action: scan.Mark})

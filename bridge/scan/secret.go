@@ -8,7 +8,7 @@ import (
 // A shape is how a token of a service looks.
 type shape struct {
 	name, prefix string
-	from, to     int    // how many characters follow; to 0 means any number
+	from         int    // how many characters follow at least: an upper bound would be evaded by one more
 	more         string // which they are beside letters and digits
 	marker       string // that is in them, too; may be ""
 }
@@ -19,18 +19,21 @@ type shape struct {
 // their token formats), Hugging Face ("User access tokens"), DigitalOcean (token prefixes), SendGrid ("API keys"),
 // OpenAI and Anthropic (their consoles), JWT (RFC 7519), PEM (RFC 7468).
 var shapes = [...]shape{
-	{"GitHub token", "ghp_", 36, 36, "", ""}, {"GitHub token", "gho_", 36, 36, "", ""}, {"GitHub token", "ghu_", 36, 36, "", ""},
-	{"GitHub token", "ghs_", 36, 0, "._-", ""}, {"GitHub token", "ghr_", 36, 0, "", ""}, {"GitHub token", "github_pat_", 40, 0, "_", ""},
-	{"GitLab token", "glpat-", 20, 0, "_-.", ""}, {"GitLab token", "gldt-", 20, 0, "_-.", ""}, {"GitLab token", "glrt-", 20, 0, "_-.", ""},
-	{"AWS key", "AKIA", 16, 16, "", ""}, {"AWS key", "ASIA", 16, 16, "", ""},
-	{"Slack token", "xoxb-", 20, 0, "-", ""}, {"Slack token", "xoxp-", 20, 0, "-", ""}, {"Slack token", "xoxa-", 20, 0, "-", ""}, {"Slack token", "xapp-", 20, 0, "-", ""},
-	{"Stripe key", "sk_live_", 16, 0, "", ""}, {"Stripe key", "rk_live_", 16, 0, "", ""},
-	{"Google API key", "AIza", 35, 35, "_-", ""}, {"Google client secret", "GOCSPX-", 28, 0, "_-", ""},
-	{"npm token", "npm_", 36, 36, "", ""}, {"PyPI token", "pypi-", 50, 0, "_-", ""}, {"Hugging Face token", "hf_", 34, 0, "", ""},
-	{"DigitalOcean token", "dop_v1_", 64, 64, "", ""}, {"SendGrid key", "SG.", 60, 0, "._-", "."},
-	{"OpenAI key", "sk-proj-", 40, 0, "_-", ""}, {"OpenAI key", "sk-svcacct-", 40, 0, "_-", ""}, {"Anthropic key", "sk-ant-", 40, 0, "_-", ""}, {"API key", "sk-", 40, 0, "", ""},
-	{"JWT", "eyJ", 40, 0, "._-", ".eyJ"},
+	{"GitHub token", "ghp_", 36, "", ""}, {"GitHub token", "gho_", 36, "", ""}, {"GitHub token", "ghu_", 36, "", ""},
+	{"GitHub token", "ghs_", 36, "._-", ""}, {"GitHub token", "ghr_", 36, "", ""}, {"GitHub token", "github_pat_", 40, "_", ""},
+	{"GitLab token", "glpat-", 20, "_-.", ""}, {"GitLab token", "gldt-", 20, "_-.", ""}, {"GitLab token", "glrt-", 20, "_-.", ""},
+	{"AWS key", "AKIA", 16, upper, ""}, {"AWS key", "ASIA", 16, upper, ""},
+	{"Slack token", "xoxb-", 20, "-", ""}, {"Slack token", "xoxp-", 20, "-", ""}, {"Slack token", "xoxa-", 20, "-", ""}, {"Slack token", "xapp-", 20, "-", ""},
+	{"Stripe key", "sk_live_", 16, "", ""}, {"Stripe key", "rk_live_", 16, "", ""},
+	{"Google API key", "AIza", 35, "_-", ""}, {"Google client secret", "GOCSPX-", 28, "_-", ""},
+	{"npm token", "npm_", 36, "", ""}, {"PyPI token", "pypi-", 50, "_-", ""}, {"Hugging Face token", "hf_", 34, "", ""},
+	{"DigitalOcean token", "dop_v1_", 64, "", ""}, {"SendGrid key", "SG.", 60, "._-", "."},
+	{"OpenAI key", "sk-proj-", 40, "_-", ""}, {"OpenAI key", "sk-svcacct-", 40, "_-", ""}, {"Anthropic key", "sk-ant-", 40, "_-", ""}, {"API key", "sk-", 40, "", ""},
+	{"JWT", "eyJ", 40, "._-", ".eyJ"},
 }
+
+// upper means that the characters of a token are capital letters and digits.
+const upper = "A-Z0-9"
 
 // pem begins a private key.
 const pem = "-----BEGIN "
@@ -60,9 +63,7 @@ func (t *text) secrets(v *vocabulary, found func(name string, at span)) {
 				i += n - 1
 				break
 			}
-			if shapes[k].to == 0 {
-				none[k] = i + n
-			}
+			none[k] = i + n - len(shapes[k].prefix) + 1 // from there on another run may follow the prefix
 		}
 	}
 }
@@ -73,10 +74,10 @@ func (s *shape) length(b []byte) (n int, ok bool) {
 		return 0, false
 	}
 	rest := b[len(s.prefix):]
-	for n < len(rest) && (s.to == 0 || n <= s.to) && (isWord(rest[n]) || strings.IndexByte(s.more, rest[n]) >= 0) {
+	for n < len(rest) && (isWord(rest[n]) && (s.more != upper || rest[n] < 'a') || s.more != upper && strings.IndexByte(s.more, rest[n]) >= 0) {
 		n++
 	}
-	ok = n >= s.from && (s.to == 0 || n <= s.to) && bytes.Contains(rest[:n], []byte(s.marker))
+	ok = n >= s.from && bytes.Contains(rest[:n], []byte(s.marker))
 	return len(s.prefix) + n, ok
 }
 

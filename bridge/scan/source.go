@@ -110,9 +110,8 @@ func (s *session) known(ctx context.Context, kind bridge.ListKind, key string) *
 	if l != nil {
 		if it, ok := l.Find(key); ok {
 			k.plans = s.plan(kind, key, &it)
-			if !k.definitions.none() {
-				k.refused = s.scan(it.Raw, k.definitions).refused != nil
-			}
+			_, shown := s.define(kind, it)
+			k.refused = !shown
 			items.Store(itemKey{kind, key}, k)
 			return k
 		}

@@ -126,6 +126,9 @@ func isHidden(c rune, before []byte) bool {
 		return true
 	case c == 0xad, c == 0x034f, c == 0x061c, c == 0x115f, c == 0x1160, c == 0x17b4, c == 0x17b5, c == 0x180e, c == 0x200b, c == 0xfeff, c == 0x3164, c == 0xffa0:
 		return true
+	case c == 0xfe0e, c == 0xfe0f: // of emoji, and of digits in keycaps
+		last, _ := utf8.DecodeLastRune(before)
+		return last == utf8.RuneError || last < '0' && last != '#' && last != '*' || last > '9' && last < utf8.RuneSelf || last == 0xfe0e || last == 0xfe0f
 	case c == 0x200c, c == 0x200d:
 		last, _ := utf8.DecodeLastRune(before)
 		return last < utf8.RuneSelf || last == utf8.RuneError || last == 0x200c || last == 0x200d
