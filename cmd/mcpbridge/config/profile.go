@@ -187,6 +187,9 @@ func readRatesOf(d *decoder, n node, match string) (rates []Rate, ok bool) {
 	}
 	for _, n := range own {
 		if rate, valid := readRate(d, n); valid {
+			if rate.Daily && slices.ContainsFunc(rates, func(r Rate) bool { return r.Daily }) {
+				d.errorf(n, "is another number of calls a day: keep one")
+			}
 			rate.Match = match
 			rates = append(rates, rate)
 		}
