@@ -142,8 +142,11 @@ func noted(method string, result []byte, text string) []byte {
 		key, block = "contents", append(wire.AppendString([]byte(`{"uri":"mcpbridge:note","mimeType":"text/plain","text":`), text), '}')
 	}
 	list := wire.Lookup(result, key)
-	if list == nil && key != "content" || len(list) > 0 && list[0] != '[' || wire.Lookup(result, "resultType") != nil && list == nil {
-		return result // such as a question, which has no place for it
+	switch {
+	case list == nil && (key != "content" || wire.Lookup(result, "structuredContent") == nil): // a question, or a task: there is no place for it
+		return result
+	case len(list) > 0 && list[0] != '[':
+		return result
 	}
 	own := []byte{'['}
 	for element := range wire.Elements(list) {
