@@ -194,6 +194,26 @@ func (c *caller) callAsked(tool, what, answer string, want int) string {
 	}
 }
 
+// callOvertaken calls a tool, about which the client is asked and the operator decides. An answer of the client that
+// comes later counts for nothing.
+func (c *caller) callOvertaken(w *askWorld, tool, what string) string {
+	c.Helper()
+	members := fmt.Sprintf(`"name":%q,"arguments":{"for":%q}`, tool, what)
+	id := c.request(wire.MethodToolsCall, members, "")
+	const denies = `{"action":"accept","content":{"decision":"deny"}}`
+	m := c.next("a question", func(m *received) bool { return m.Kind() == wire.Request || string(m.ID) == id })
+	w.decide(c, what)
+	if !c.modern {
+		got := c.response(id) // which does not wait for the answer
+		c.respond(string(m.ID), denies)
+		return string(got.Raw)
+	}
+	for key := range wire.Members(wire.Lookup(m.Result, "inputRequests")) {
+		id = c.request(wire.MethodToolsCall, peer.Members(members, fmt.Sprintf(`"inputResponses":{%q:%s},"requestState":%s`, key, denies, wire.Lookup(m.Result, "requestState"))), "")
+	}
+	return string(c.response(id).Raw)
+}
+
 // Each call for which a person has to be asked runs once, whoever answers, in time or later: over every carrier, in
 // both eras, through one and two bridges, whatever carries the tool out.
 func TestApprovalRows(t *testing.T) {
@@ -222,6 +242,13 @@ func TestApprovalRows(t *testing.T) {
 							t.Errorf("%s: %s", what, got)
 						}
 						<-decided
+						w.ends(t, what)
+
+						what = name + " with the operator faster than the client"
+						c = newCaller(t, w.front, down.dial, modern, able)
+						if got := c.callOvertaken(w, tool, what); !strings.Contains(got, `"ran"`) {
+							t.Errorf("%s: %s", what, got)
+						}
 						w.ends(t, what)
 
 						w = hasty

@@ -49,3 +49,29 @@ func TestCallAtATerminal(t *testing.T) {
 		}
 	}
 }
+
+// A call that a rule of the policy asks about is asked about once, with the rule's reason and the answers that it
+// leaves; the word holds for the policy, too.
+func TestChatPolicy(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "mcpbridge.json")
+	if err := os.WriteFile(config, []byte(`{ "mcpServers": { "one": { "command": "fakeserver", "args": ["--tools", "echo,other"] } },
+		"policy": { "rules": [ { "tools": ["echo"], "decision": "ask", "reason": "it costs money" } ] } }`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k := startTalk(t, t.TempDir(), "--config", config)
+	k.sees("2 tools")
+	k.types("go" + enter)
+	k.asked().calls("echo", `{"n":1}`)
+	k.sees("it costs money")
+	k.sees("[y]es, [n]o and why, [d]efer: ")
+	k.types("y")
+	k.sees("✓")
+	k.asked(`fake echo {\"n\":1}`).calls("echo", `{"n":1}`)
+	k.sees("[d]efer: ") // once more
+	k.types("n" + enter)
+	k.sees("✗")
+	k.asked("denied by the user").calls("other", `{"n":2}`)
+	k.sees("[y]es, [n]o and why, [a]lways, [e]dit, [d]efer: ")
+	k.types("y")
+	k.sees("✓")
+}
