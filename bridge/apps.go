@@ -12,7 +12,8 @@ import (
 // uiScheme begins the URIs of MCP Apps, the pages with which tools show their results. Such a URI is a name
 // within its server, which most servers choose alike, and a wrong page would get the results of another
 // server's tool. A Bridge of several members therefore shows each with the prefix of its member, as it does
-// names; URIs of other schemes never change.
+// names; URIs of other schemes never change. To change only those that two members have would not do: hosts know a
+// page by its URI alone, and a server that comes up later would take the URI that they have got from another one.
 const uiScheme = "ui://"
 
 // uiPrefix returns the prefix of the member's ui URIs in a Bridge that has some members before it: no prefix
