@@ -122,26 +122,32 @@ func (p *peer) send(message string) {
 	p.conn.WriteMessage(websocket.TextMessage, []byte(message)) // an error ends the connection
 }
 
-// begin sends a request. The channel receives the response, or is closed with the connection.
-func (p *peer) begin(method, params string) <-chan frame {
-	if p.era == modern {
+// requestOf returns a request of an era.
+func requestOf(era string, id int, method, params string) string {
+	if era == modern {
 		params = strings.TrimSuffix(strings.TrimSpace(params), "}")
 		if params != "{" {
 			params += ","
 		}
 		params += `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"peer","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}`
 	}
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, id, method, params)
+}
+
+// begin sends a request. The channel receives the response, or is closed with the connection.
+func (p *peer) begin(method, params string) <-chan frame {
 	response := make(chan frame, 1)
 	p.mu.Lock()
 	p.last++
-	id := fmt.Sprint(p.last)
+	n := p.last
+	id := fmt.Sprint(n)
 	if p.waiting == nil {
 		close(response)
 	} else {
 		p.waiting[id] = response
 	}
 	p.mu.Unlock()
-	p.send(`{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":` + params + `}`)
+	p.send(requestOf(p.era, n, method, params))
 	return response
 }
 
