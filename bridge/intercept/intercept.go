@@ -88,7 +88,7 @@ const maxWaiting = 1000
 
 // about reports whether the interceptor is asked about a tool, which is nil if it is not known.
 func (i *Interceptor) about(it *bridge.Item) bool {
-	return it == nil || match.Any(i.Servers, it.Member) && match.Any(i.Tools, it.Key)
+	return it == nil || match.Any(i.Servers, match.Server(it)) && match.Any(i.Tools, it.Key)
 }
 
 // ask returns the answer to an event. The error is a Denial, or why there is no answer.

@@ -351,6 +351,17 @@ func (s *setup) call2(t *testing.T, arguments string) bool {
 	return reply.Err == nil
 }
 
+// What clients lend is of the server "lent tools", and of no other.
+func TestLent(t *testing.T) {
+	p := compile(t, policy.Rule{Servers: []string{"lent tools"}, Verdict: policy.Deny})
+	for server, it := range map[string]bridge.Item{"lent": {Key: "x", Function: "x"}, "other": {Key: "x", Member: "other", Function: "x"}, "native": {Key: "x"}} {
+		ruling := p.Decide(&policy.Call{Caller: &bridge.Caller{}, Kind: bridge.Tools, Target: "x", Item: &it})
+		if (ruling.Verdict == policy.Deny) != (server == "lent") {
+			t.Errorf("a tool of %s: %s", server, ruling.Verdict)
+		}
+	}
+}
+
 func TestCompile(t *testing.T) {
 	_, err := policy.Compile([]policy.Rule{
 		{Tools: []string{"["}, Verdict: policy.Deny},

@@ -138,7 +138,7 @@ func (r *rule) fitsServer(it *bridge.Item) bool {
 	if it == nil {
 		return len(r.Servers) == 0 || r.Verdict != Allow
 	}
-	return match.Any(r.Servers, it.Member)
+	return match.Any(r.Servers, match.Server(it))
 }
 
 func (r *rule) fitsTarget(c *Call) bool {

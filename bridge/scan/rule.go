@@ -91,7 +91,7 @@ func (p plan) none() bool { return p == plan{} }
 func (s *Scanner) plan(kind bridge.ListKind, key string, it *bridge.Item) (p plans) {
 	for i := range s.rules {
 		r := &s.rules[i]
-		if it != nil && !match.Any(r.Servers, it.Member) || len(r.Tools) > 0 && kind != bridge.Tools {
+		if it != nil && !match.Any(r.Servers, match.Server(it)) || len(r.Tools) > 0 && kind != bridge.Tools {
 			continue
 		}
 		if it != nil && !match.Any(r.Tools, key) && kind == bridge.Tools { // a server may know a tool by other names

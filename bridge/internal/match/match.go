@@ -63,6 +63,17 @@ func Any(patterns []string, name string) bool {
 	})
 }
 
+// Server returns the name by which patterns of servers know the one that has an item: what clients lend is in no
+// member of a Bridge.
+func Server(it *bridge.Item) string {
+	if it.Member == "" && it.Function != "" {
+		return lentTools
+	}
+	return it.Member
+}
+
+const lentTools = "lent tools" // in configs
+
 // Annotation returns what a tool says of itself, or the protocol's default (MCP specification,
 // ToolAnnotations).
 func Annotation(tool []byte, name string) bool {
