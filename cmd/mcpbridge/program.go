@@ -25,6 +25,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/logbook"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/watch"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 )
 
@@ -43,6 +44,7 @@ type program struct {
 	warn    func(text string)
 	caller  *bridge.Caller // as which the servers are connected
 	own     bridge.Session // sees the tools of all callers; nil before open
+	stops   *watch.Watcher // nil where mcpbridge stop --all-calls asks the program itself
 }
 
 // newProgram returns the program of a config. level is the default level of its log, and "" means
@@ -66,7 +68,6 @@ func newProgram(f *sourceFlags, cfg *config.Config, level string, opts stack.Opt
 	if store, err := credentialStore(); err == nil { // else servers say that they want a login, and login why that cannot be kept
 		opts.Credentials = store
 	}
-	opts.Stopped, _ = file.State(stoppedFile)
 	opts.Pins, _ = file.State(pinFolder) // without a home the Stack warns
 	opts.Ledger, _ = ledgerFile(cfg)
 	if cfg.Path != "" {
@@ -76,12 +77,17 @@ func newProgram(f *sourceFlags, cfg *config.Config, level string, opts stack.Opt
 	var err error
 	if p.Stack, err = stack.New(cfg, opts); err != nil {
 		lines.Close()
+		var wrong stack.ConfigError
+		if errors.As(err, &wrong) {
+			err = &exitError{exitUsage, wrong.Error()}
+		}
+		return nil, err
 	}
-	var wrong stack.ConfigError
-	if errors.As(err, &wrong) {
-		err = &exitError{exitUsage, wrong.Error()}
+	if opts.Alone && !opts.Once {
+		p.watchStops()
 	}
-	return p, err
+	heedStop(p.Approvals, p.log)
+	return p, nil
 }
 
 // newWaiting returns the program of a command that waits for every server and reports their states.
@@ -125,6 +131,7 @@ func (p *program) close() {
 	if p.own != nil {
 		p.own.Close()
 	}
+	p.endStops()
 	if err := p.Close(); err != nil {
 		p.warn(err.Error())
 	}

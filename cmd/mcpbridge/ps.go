@@ -367,7 +367,7 @@ starts in the meantime.`
 func runStop(ctx context.Context, args []string, std streams) error {
 	r := newRemote("stop", "stop [NAME | --all-calls | --lift] [--config FILE]", stopAbout, std)
 	reason := r.String("all-calls", "", "deny all calls, for a `REASON` that callers are told")
-	r.Lookup("all-calls").NoOptDefVal = "stopped by the operator"
+	r.Lookup("all-calls").NoOptDefVal = noReason
 	lift := r.Bool("lift", false, "let calls run again")
 	if err := r.parseWords(args, 1); err != nil {
 		return err

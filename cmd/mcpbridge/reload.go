@@ -81,6 +81,7 @@ func (l *live) close() {
 	if l.own != nil {
 		l.own.Close()
 	}
+	l.endStops()
 	err := errors.Join(l.history.close(), l.Live.Close())
 	if l.pool != nil {
 		err = errors.Join(err, l.pool.Close())

@@ -1,19 +1,67 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"github.com/mcpbridge/mcpbridge/bridge/policy"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/watch"
 )
 
 // stoppedFile is the file that says why all calls are stopped, in the folder of the program's state.
 const stoppedFile = "stopped"
+
+// noReason is why calls are stopped if nobody has said it.
+const noReason = "stopped by the operator"
+
+// heedStop stops all calls if they are to be stopped, and lets them run again if not.
+func heedStop(desk *policy.Desk, log *slog.Logger) {
+	path, err := file.State(stoppedFile)
+	if err != nil { // no home, and nobody who could have stopped them
+		return
+	}
+	before := desk.Stopped()
+	switch reason, err := os.ReadFile(path); {
+	case err == nil:
+		if desk.Stop(cmp.Or(strings.TrimSpace(string(reason)), noReason)); before != desk.Stopped() {
+			log.Warn("all calls are stopped (mcpbridge stop --lift ends that)", "reason", desk.Stopped())
+		}
+	case errors.Is(err, fs.ErrNotExist):
+		if desk.Resume(); before != "" {
+			log.Info("calls run again")
+		}
+	default:
+		desk.Stop("it cannot be read whether they may run: " + err.Error())
+		log.Error("all calls are stopped: it cannot be read whether they may run", "reason", err)
+	}
+}
+
+// watchStops has a program notice that all calls are stopped, or run again, which nobody can tell it.
+func (p *program) watchStops() {
+	path, err := file.State(stoppedFile)
+	if err != nil {
+		return
+	}
+	if p.stops, err = watch.New([]string{path}, func() { heedStop(p.Approvals, p.log) }, p.log); err != nil {
+		p.log.Warn("mcpbridge stop --all-calls will not be noticed", "reason", err)
+	}
+}
+
+// endStops ends what watchStops has begun.
+func (p *program) endStops() {
+	if p.stops != nil {
+		p.stops.Close()
+	}
+}
 
 // stopCalls stops all calls of this user's programs, or lets them run again: those that run are told, and those
 // that start read it in a file.

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -55,21 +52,6 @@ func readPolicy(cfg *config.Config) (*policy.Policy, error) {
 
 // A ConfigError is the error of New for a config that nothing can be made of; it names the file.
 type ConfigError struct{ error }
-
-// resumeStop stops all calls if they were stopped when the program ended.
-func (s *Stack) resumeStop(path string) {
-	if path == "" || s.pool.Approvals.Stopped() != "" {
-		return
-	}
-	reason, err := os.ReadFile(path)
-	if err == nil {
-		s.pool.Approvals.Stop(strings.TrimSpace(string(reason)))
-		s.log.Warn("all calls are stopped (mcpbridge stop --lift ends that)", "reason", s.pool.Approvals.Stopped())
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		s.pool.Approvals.Stop("it cannot be read whether they may run: " + err.Error())
-		s.log.Error("all calls are stopped: it cannot be read whether they may run", "reason", err)
-	}
-}
 
 // decide lets the config's policy decide about the calls of a source.
 func (s *Stack) decide(source bridge.Source) bridge.Source {

@@ -38,7 +38,8 @@ import (
 
 // A Stack is the sources of a config in one [bridge.Source].
 type Stack struct {
-	Policy *policy.Policy // the rules of the config
+	Policy    *policy.Policy // the rules of the config
+	Approvals *policy.Desk   // that of the pool
 
 	cfg     *config.Config
 	log     *slog.Logger
@@ -93,7 +94,6 @@ type Options struct {
 	Ask func(ctx context.Context, a policy.Approval) (answer policy.Answer, decided bool)
 
 	Credentials oauth.Store // of logins to servers; nil means that none are used
-	Stopped     string      // file that says why all calls are stopped, which need not exist; "" means that they are not
 	Pins        string      // folder of what servers have defined; "" means that nothing is pinned
 	Ledger      string      // file of the ledger of a config that names none; "" means none
 	Quotas      string      // file of the calls of the day that rates bound; "" means that none outlive the program
@@ -110,7 +110,6 @@ func New(cfg *config.Config, opts Options) (*Stack, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.resumeStop(opts.Stopped)
 	if err := s.govern(&opts); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -139,6 +138,7 @@ func build(cfg *config.Config, opts Options) (*Stack, error) {
 	if s.ownPool {
 		s.pool = NewPool()
 	}
+	s.Approvals = s.pool.Approvals
 	s.models = sync.OnceValue(func() *Models { return NewModels(cfg) })
 	var err error
 	if s.roots, err = roots(cfg); err != nil {
