@@ -235,7 +235,4 @@ func run(t *testing.T, s *providers.Loop, task providers.Task) (*providers.Run, 
 	return r, l.String(), err
 }
 
-type (
-	tool            = toolformat.Tool
-	toolformatError = toolformat.Error
-)
+type toolformatError = toolformat.Error

@@ -66,7 +66,7 @@ var ordinary = map[string]bool{
 	"The new rules for developers come into force in May.":                                             false,
 	"Überweisung über 20 € an Müller & Söhne – bitte prüfen.":                                          false,
 	"日本語のテキストと絵文字 👩‍👩‍👧‍👦 ❤️":                                                                          false,
-	"می‌خواهم بروم":                                                                                    false,
+	"می\u200cخواهم بروم":                                                                               false,
 	"func (s *Set) All() {}":                                                                           false,
 	"[1] Smith, J. [2] Jones":                                                                          false,
 	"<important-note> is a custom element":                                                             false,
