@@ -245,7 +245,7 @@ func TestSharedQuestion(t *testing.T) {
 		}
 		s.desk.Decide(s.desk.Approvals()[2].ID, policy.Answer{}, "op")
 		s.expect(<-replies, "denied by op")
-		if first.asked != 3 || second.asked != 1 || s.fake.Calls("echo") != 1 { // the third question is of the call that is left
+		if first.asked+second.asked != 4 || s.fake.Calls("echo") != 1 { // the last question is that of the call that is left, of either
 			t.Errorf("asked %d and %d times, %d calls have run", first.asked, second.asked, s.fake.Calls("echo"))
 		}
 	})
