@@ -105,7 +105,7 @@ func TestSecrets(t *testing.T) {
 		"sk-ant-api03-" + letters: true, "sk-proj-" + letters: true, "AIza" + letters[:35]: true, "npm_" + letters[:36]: true,
 		"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0." + letters[:43]: true,
 		"-----BEGIN OPENSSH PRIVATE KEY-----\n" + letters:                  true,
-		"-----BEGIN PUBLIC KEY-----\n" + letters:                           false, "ghp_ghp_" + letters[:36]: true, "npm_npm_x npm_" + letters[:36]: true, "g\ufe0fhp_" + letters[:36]: true, "ghp_short": false, "x" + "AKIA" + "IOSFODNN7EXAMPLE": false, "ghp_" + letters[:37]: true, "AKIA" + "IOSFODNN7EXAMPLEx": true, "AKIA" + "iosfodnn7example": false,
+		"-----BEGIN PUBLIC KEY-----\n" + letters:                           false, "ghp_ghp_" + letters[:36]: true, "npm_npm_x npm_" + letters[:36]: true, "g\ufe0fhp_" + letters[:36]: true, "g\x00hp_" + letters[:36]: true, "ghp_" + letters[:30] + "0\ufe0f" + letters[30:36]: true, "ghp_short": false, "x" + "AKIA" + "IOSFODNN7EXAMPLE": false, "ghp_" + letters[:37]: true, "AKIA" + "IOSFODNN7EXAMPLEx": true, "AKIA" + "iosfodnn7example": false,
 		"sk-" + letters[:39]: false, "eyJ" + letters: false, letters: false, "password=hunter2": false,
 	} {
 		raw, _ := json.Marshal(map[string]string{"text": text})

@@ -36,7 +36,7 @@ func read(raw []byte) text {
 		if i == copied {
 			before = t.plain[:len(t.plain)*min(1, len(t.jumps))] // none at the beginning
 		}
-		hidden := isHidden(c, before)
+		hidden := isHidden(c, before, raw[i+size:])
 		if !hidden && raw[i] != '\\' {
 			i += size
 			continue
@@ -92,9 +92,11 @@ func character(b []byte) (c rune, size int) {
 	default:
 		return rune(b[1]), 2
 	}
-	c = hex(b[2:])
-	if c == '"' {
+	switch c = hex(b[2:]); c {
+	case '"':
 		return quoted, 6
+	case quoted: // is a control character like those after it
+		return 1, 6
 	}
 	if utf16.IsSurrogate(c) && len(b) >= 12 && b[6] == '\\' && b[7] == 'u' {
 		if pair := utf16.DecodeRune(c, hex(b[8:])); pair != utf8.RuneError {
@@ -120,15 +122,15 @@ func hex(b []byte) (c rune) {
 
 // isHidden reports whether a character shows nothing, or changes how others are shown. A joiner of emoji and of
 // Persian and Indic words is not hidden after a letter that is not ASCII.
-func isHidden(c rune, before []byte) bool {
+func isHidden(c rune, before, after []byte) bool {
 	switch {
 	case c < 0x20 && c != quoted, c >= 0x7f && c < 0xa0: // control characters; the usual ones are ' ' here
 		return true
 	case c == 0xad, c == 0x034f, c == 0x061c, c == 0x115f, c == 0x1160, c == 0x17b4, c == 0x17b5, c == 0x180e, c == 0x200b, c == 0xfeff, c == 0x3164, c == 0xffa0:
 		return true
-	case c == 0xfe0e, c == 0xfe0f: // of emoji, and of digits in keycaps
+	case c == 0xfe0e, c == 0xfe0f: // of emoji, and in keycaps
 		last, _ := utf8.DecodeLastRune(before)
-		return last == utf8.RuneError || last < '0' && last != '#' && last != '*' || last > '9' && last < utf8.RuneSelf || last == 0xfe0e || last == 0xfe0f
+		return last == utf8.RuneError || last < utf8.RuneSelf && !isKeycap(after) || last == 0xfe0e || last == 0xfe0f
 	case c == 0x200c, c == 0x200d:
 		last, _ := utf8.DecodeLastRune(before)
 		return last < utf8.RuneSelf || last == utf8.RuneError || last == 0x200c || last == 0x200d
@@ -136,4 +138,13 @@ func isHidden(c rune, before []byte) bool {
 		return true
 	}
 	return c >= 0xfe00 && c <= 0xfe0d || c >= 0xe0000 && c <= 0xe0fff // variation selectors but those of emoji, tags
+}
+
+// isKeycap reports whether JSON text goes on with the keycap around the character before it.
+func isKeycap(after []byte) bool {
+	if len(after) == 0 {
+		return false
+	}
+	c, _ := character(after)
+	return c == 0x20e3
 }
