@@ -54,6 +54,7 @@ func (q *quota) take(time.Duration) (wait time.Duration, fault *toolformat.Error
 	if q.left == 0 {
 		if err := q.fetch(); err != nil {
 			e := toolformat.Errorf(toolformat.Unavailable, "it cannot be counted how many calls were made today, of which there may be %d: whoever runs the bridge finds the reason in its log", q.calls)
+			e.NotRun = true
 			return 0, e.Because(err)
 		}
 	}
@@ -121,7 +122,7 @@ func (q *quota) change(next func(used int) int) error {
 		var days []dayUse
 		if len(text) > 0 {
 			if err := json.Unmarshal(text, &days); err != nil {
-				return nil, fmt.Errorf("the file with the calls of the day cannot be read: %w", err)
+				return nil, fmt.Errorf("it is not the calls of the latest days, in JSON: remove it, and they count from 0 again: %w", err)
 			}
 		}
 		i := slices.IndexFunc(days, func(d dayUse) bool { return d.Day == q.day })

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -45,7 +46,10 @@ type quotaFile string
 
 // Update implements rates.Store.
 func (f quotaFile) Update(change func(text []byte) ([]byte, error)) error {
-	return file.Update(string(f), change, nil)
+	if err := file.Update(string(f), change, nil); err != nil {
+		return fmt.Errorf("%s: %w", string(f), err)
+	}
+	return nil
 }
 
 func ratesOf(all []config.Rate) (of []rates.Rate) {
