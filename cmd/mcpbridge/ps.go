@@ -372,7 +372,7 @@ func runStop(ctx context.Context, args []string, std streams) error {
 	if err := r.parseWords(args, 1); err != nil {
 		return err
 	}
-	if *lift || *reason != "" {
+	if *lift || r.Changed("all-calls") {
 		return r.stopCalls(ctx, *reason, *lift, std)
 	}
 	return r.change(ctx, std)

@@ -71,7 +71,7 @@ func (r *remote) stopCalls(ctx context.Context, reason string, lift bool, std st
 		return usagef("stop: --all-calls and --lift are for all that runs, without --config")
 	case r.NArg() > 0:
 		return usagef("stop: --all-calls and --lift take no server (with a reason: --all-calls=REASON)")
-	case lift && reason != "":
+	case lift && r.Changed("all-calls"):
 		return usagef("stop: expected --all-calls or --lift")
 	}
 	path, err := file.State(stoppedFile)
@@ -84,6 +84,7 @@ func (r *remote) stopCalls(ctx context.Context, reason string, lift bool, std st
 			return err
 		}
 	} else {
+		reason = cmp.Or(reason, noReason)
 		command = &daemon.Command{Name: "stop-calls", Reason: reason}
 		done = "all calls are stopped, also of what starts, until mcpbridge stop --lift"
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
