@@ -1,7 +1,9 @@
 package audit
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 )
 
 // A Chain is what Verify has found.
@@ -18,7 +20,7 @@ func Verify(path string) (Chain, error) {
 		return Chain{}, fmt.Errorf("%s: %w", path+headSuffix, err)
 	}
 	v := verifier{head: head}
-	if err := readFiles(path, v.line); err != nil {
+	if err := readFiles(path, v.line); err != nil && (head.Count == 0 || !errors.Is(err, fs.ErrNotExist)) {
 		return Chain{}, err
 	}
 	switch {
