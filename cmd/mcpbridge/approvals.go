@@ -67,6 +67,9 @@ func runApprovalsShow(ctx context.Context, args []string, std streams) error {
 	if err := r.parseWords(args, 1); err != nil {
 		return err
 	}
+	if r.NArg() == 0 {
+		return usagef("approvals show: %s", noID)
+	}
 	all, err := r.approvals(ctx)
 	if err != nil {
 		return err
@@ -128,7 +131,7 @@ func runApprovalsDecide(ctx context.Context, args []string, std streams) error {
 	}
 	switch {
 	case r.NArg() == 0:
-		return usagef("approvals decide: expected the ID of an approval (mcpbridge approvals lists them)")
+		return usagef("approvals decide: %s", noID)
 	case *allow == *deny:
 		return usagef("approvals decide: expected --allow or --deny")
 	case *deny && *arguments != "":
@@ -152,6 +155,8 @@ func runApprovalsDecide(ctx context.Context, args []string, std streams) error {
 	}
 	return nil
 }
+
+const noID = "expected the ID of an approval (mcpbridge approvals lists them)"
 
 func unknownApproval(id string) string {
 	return fmt.Sprintf("no approval %.40q: it has expired, or there has never been one (mcpbridge approvals lists them)", id)
