@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -92,7 +93,7 @@ func (i *Interceptor) about(it *bridge.Item) bool {
 }
 
 // ask returns the answer to an event. The error is a Denial, or why there is no answer.
-func (i *Interceptor) ask(ctx context.Context, who bridge.Principal, e *Event) (Answer, error) {
+func (i *Interceptor) ask(outer context.Context, who bridge.Principal, e *Event) (Answer, error) {
 	event, err := json.Marshal(e)
 	if err != nil {
 		return Answer{}, err
@@ -100,7 +101,7 @@ func (i *Interceptor) ask(ctx context.Context, who bridge.Principal, e *Event) (
 	if len(event) > maxBytes {
 		return Answer{}, fmt.Errorf("the call has %d bytes, and is told up to %d", len(event), maxBytes)
 	}
-	ctx, cancel := context.WithTimeout(ctx, i.Timeout)
+	ctx, cancel := context.WithTimeout(outer, i.Timeout)
 	defer cancel()
 	if fault := i.turns.Enter(ctx, who, i.Timeout); fault != nil {
 		return Answer{}, fault
@@ -108,7 +109,7 @@ func (i *Interceptor) ask(ctx context.Context, who bridge.Principal, e *Event) (
 	defer i.turns.Leave(who)
 	raw, err := i.Asked.Ask(ctx, event)
 	if ctx.Err() != nil {
-		return Answer{}, cmp.Or(context.Cause(ctx), ctx.Err())
+		return Answer{}, cmp.Or(outer.Err(), fmt.Errorf("no answer within %s", i.Timeout))
 	}
 	if err != nil {
 		return Answer{}, err
@@ -122,7 +123,10 @@ func read(raw []byte, e *Event) (a Answer, err error) {
 		return a, nil
 	}
 	if err := wire.Valid(raw); err != nil { // it also drops line breaks, by which carriers frame messages
-		return a, fmt.Errorf("the answer is not JSON: %w", err)
+		return a, fmt.Errorf("the answer: %w", err)
+	}
+	if repeats(raw) {
+		return a, errors.New("the answer has a key twice, which readers understand differently")
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields() // which may have been meant to deny
@@ -140,6 +144,19 @@ func read(raw []byte, e *Event) (a Answer, err error) {
 		return a, errors.New("the answer has a result that is not an object, or without one")
 	}
 	return a, nil
+}
+
+// repeats reports whether an answer has a key twice, itself or in its arguments; a result may have what a server sends.
+func repeats(answer []byte) bool {
+	seen := map[string]bool{}
+	for key, value := range wire.Members(answer) {
+		name := strings.ToLower(strings.ToUpper(key)) // encoding/json does not mind letter case
+		if seen[name] || name == "arguments" && match.Repeats(value) {
+			return true
+		}
+		seen[name] = true
+	}
+	return false
 }
 
 const before, after = "before", "after"

@@ -98,6 +98,10 @@ func TestAnswers(t *testing.T) {
 		{answer: `{"desicion":"deny"}`, want: "denied: echo was not called: own, which"},
 		{answer: `{"arguments":[1]}`, want: "denied: echo was not called: own, which"},
 		{answer: `{"result":{}}`, want: "denied: echo was not called: own, which"},
+		{answer: `{"decision":"deny"}`, want: "denied: echo was not called: denied by own [deny own ]"},
+		{answer: `{"decision":"deny","decision":"allow"}`, want: "denied: echo was not called: own, which"},
+		{answer: `{"decision":"deny","deci\u017fion":"allow"}`, want: "denied: echo was not called: own, which"},
+		{answer: `{"arguments":{"a":1,"A":2}}`, want: "denied: echo was not called: own, which"},
 		{answer: `{"decision":"allow"} x`, want: "denied: echo was not called: own, which"},
 		{answer: `[]`, want: "denied: echo was not called: own, which"},
 	} {
@@ -188,6 +192,15 @@ func TestBounds(t *testing.T) {
 		if got := outcome(call(t, source, "echo", `{"a":"`+strings.Repeat("a", 2<<20)+`"}`)); !strings.Contains(got, "has failed") {
 			t.Error(got)
 		}
+		var log strings.Builder
+		never := intercept.Interceptor{Name: "own", Before: true, Timeout: time.Second, Asked: slow(func(ctx context.Context) { <-ctx.Done() })}
+		n, err := intercept.New([]intercept.Interceptor{never}, slog.New(slog.NewTextHandler(&log, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if call(t, n.Wrap(sourcetest.NewFake()), "echo", `{}`); !strings.Contains(log.String(), "no answer within 1s") {
+			t.Error(log.String())
+		}
 	})
 }
 
@@ -223,7 +236,11 @@ func TestProgram(t *testing.T) {
 		t.Run(script, func(t *testing.T) {
 			sourcetest.NoLeaks(t)
 			begun := time.Now()
-			source := wrap(t, sourcetest.NewFake(), intercept.Interceptor{Name: "own", Before: true, Timeout: 500 * time.Millisecond, Asked: &intercept.Program{Command: []string{"sh", "-c", script}}})
+			timeout := 500 * time.Millisecond
+			if want != "denied: echo was not called: own, which" { // a busy machine takes its time to start a program
+				timeout = 8 * time.Second
+			}
+			source := wrap(t, sourcetest.NewFake(), intercept.Interceptor{Name: "own", Before: true, Timeout: timeout, Asked: &intercept.Program{Command: []string{"sh", "-c", script}}})
 			if got := outcome(call(t, source, "echo", big)); !strings.HasPrefix(got, want) {
 				t.Errorf("%.200s, want %s", got, want)
 			}

@@ -184,7 +184,10 @@ func (s *session) ask(ctx context.Context, one *Interceptor, e *Event) (Answer, 
 		if len(reason) > maxReason {
 			reason = strings.ToValidUTF8(reason[:maxReason], "") + "…"
 		}
-		return Answer{}, toolformat.Errorf(toolformat.Denied, "denied by %s: %s", one.Name, reason)
+		if reason != "" {
+			reason = ": " + reason
+		}
+		return Answer{}, toolformat.Errorf(toolformat.Denied, "denied by %s%s", one.Name, reason)
 	case ctx.Err() != nil:
 		return Answer{}, toolformat.Errorf(toolformat.Canceled, "canceled").Because(ctx.Err())
 	}
