@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -37,7 +36,7 @@ func runApprovals(ctx context.Context, args []string, std streams) error {
 	now := time.Now()
 	rows := [][]string{{"ID", "STATE", "AGE", "PRINCIPAL", "CLIENT", "TOOL", "ARGUMENTS"}}
 	for _, a := range all {
-		rows = append(rows, []string{a.ID, string(a.State), since(a.Asked, now), orDash(a.Principal), orDash(a.Client), a.Target, string(a.Arguments)})
+		rows = append(rows, []string{a.ID, string(a.State), since(a.Asked, now), orDash(a.Principal), orDash(a.Client), a.Target, terminal.VisibleJSON(a.Arguments)})
 	}
 	columns := output.Width(std.out)
 	return output.Table(std.out, columns, output.Narrow(columns, rows, "CLIENT", "PRINCIPAL", "AGE"))
@@ -111,9 +110,8 @@ func printApproval(w io.Writer, a *policy.Approval) {
 }
 
 func printArguments(w io.Writer, title string, raw json.RawMessage) {
-	var text bytes.Buffer
-	if len(raw) > 0 && json.Indent(&text, raw, "", "  ") == nil {
-		fmt.Fprintf(w, "%s\n%s\n", title, terminal.Clean(text.String()))
+	if len(raw) > 0 {
+		fmt.Fprintf(w, "%s\n%s\n", title, terminal.VisibleLines(raw))
 	}
 }
 

@@ -50,8 +50,8 @@ func FuzzClean(f *testing.F) {
 }
 
 func TestVisible(t *testing.T) {
-	const raw = "{ \"a\" : [1,\n 2],\t\"b\":\"\u009b31m \u202eone\\n\" }"
-	const want = `{"a":[1,2],"b":"\u009b31m \u202eone\n"}`
+	const raw = "{ \"a\" : [1,\n 2],\t\"b\":\"\u009b31m \u202eone\\n\u200b\U000e0041\u3164 1\ufe0f ❤\ufe0f\" }"
+	const want = `{"a":[1,2],"b":"\u009b31m \u202eone\n\u200b\udb40\udc41\u3164 1\ufe0f ❤` + "\ufe0f\"}"
 	got := VisibleJSON(json.RawMessage(raw))
 	var before, after any
 	if err := errors.Join(json.Unmarshal([]byte(raw), &before), json.Unmarshal([]byte(got), &after)); err != nil {
@@ -59,6 +59,9 @@ func TestVisible(t *testing.T) {
 	}
 	if got != want || !reflect.DeepEqual(before, after) {
 		t.Errorf("got %s, want %s", got, want)
+	}
+	if lines := VisibleLines(json.RawMessage(`{"a":"` + "\u200b" + `"}`)); lines != "{\n  \"a\": \"\\u200b\"\n}" {
+		t.Errorf("got %s", lines)
 	}
 }
 

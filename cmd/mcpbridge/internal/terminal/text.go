@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
@@ -37,21 +38,49 @@ func isHarmful(r rune) bool {
 // Inline returns a cleaned text on one line, with its white space collapsed.
 func Inline(s string) string { return strings.Join(strings.Fields(Clean(s)), " ") }
 
-// VisibleJSON returns JSON on one line, with harmful characters escaped.
+// VisibleJSON returns JSON on one line, with the characters escaped that show nothing or change how others are shown.
 func VisibleJSON(raw json.RawMessage) string {
 	var compact bytes.Buffer
 	if json.Compact(&compact, raw) != nil {
 		return Inline(string(raw))
 	}
+	return visible(compact.String())
+}
+
+// VisibleLines is VisibleJSON for JSON on several lines, indented by two spaces.
+func VisibleLines(raw json.RawMessage) string {
+	var lines bytes.Buffer
+	if json.Indent(&lines, raw, "", "  ") != nil {
+		return Clean(string(raw))
+	}
+	return visible(lines.String())
+}
+
+func visible(text string) string {
 	var b strings.Builder
-	for _, r := range compact.String() {
-		if isHarmful(r) {
-			fmt.Fprintf(&b, `\u%04x`, r)
-		} else {
+	before := rune(0)
+	for _, r := range text {
+		switch {
+		case !isHidden(r, before):
 			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
 		}
+		before = r
 	}
 	return b.String()
+}
+
+// isHidden reports whether a character shows nothing, or changes how others are shown. That which makes an emoji of
+// the one before is seen.
+func isHidden(r, before rune) bool {
+	if r == 0xfe0f && before >= utf8.RuneSelf {
+		return false
+	}
+	return isHarmful(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 // Fit cuts a line to a width.

@@ -27,8 +27,9 @@ export function until(time) {
 	return `${at}, in ${s < 3600 ? `${Math.ceil(s / 60)} min` : s < 172800 ? `${Math.floor(s / 3600)} h` : `${Math.floor(s / 86400)} d`}`;
 }
 
-// visible is a text without characters that hide or turn what comes after them: each is an escape of JSON instead.
-export const visible = (text) => text.replace(/[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+// visible is a text without characters that show nothing, or hide or turn what comes after them: each is an escape of
+// JSON instead. That which makes an emoji of the one before is seen.
+export const visible = (text) => text.replace(/(?<![^\x00-\x7f])\ufe0f|(?!\ufe0f)[\x7f-\x9f\p{Cf}\p{Default_Ignorable_Code_Point}\u2028\u2029]/gu, (c) => c.split("").map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`).join(""));
 
 // clip is the beginning of a text.
 export const clip = (text, most) => (text.length > most ? `${text.slice(0, most)}…` : text);
