@@ -60,9 +60,9 @@ func (s *Stack) decide(source bridge.Source) bridge.Source {
 	})
 }
 
-// whereToDecide says how a person decides about an approval.
+// whereToDecide says how a person decides about an approval. Any client may read it: it has no path of a file.
 func (s *Stack) whereToDecide(id string) string {
-	command := commandFor(s.cfg, "approvals decide --allow", id, id)
+	command := "mcpbridge approvals decide --allow " + id
 	if page := s.pool.Approvals.PageOf(id); page != "" {
 		return page + " or " + command
 	}
