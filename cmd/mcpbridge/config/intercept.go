@@ -3,8 +3,6 @@ package config
 import (
 	"fmt"
 	"time"
-
-	"github.com/tailscale/hujson"
 )
 
 // An interceptor is a program or a URL that is asked before and after calls. A zero field means the default.
@@ -38,13 +36,12 @@ func (i *interceptor) keys() keySet {
 }
 
 func readInterceptors(d *decoder, n node) (all []interceptor, ok bool) {
-	arr, ok := n.value.(*hujson.Array)
+	elements, ok := elementsOf(d, n, "interceptors")
 	if !ok {
-		d.expected(n, "an array of interceptors")
 		return nil, false
 	}
-	for j, e := range arr.Elements {
-		i, element := interceptor{Name: fmt.Sprintf("interceptor %d", j+1), When: []string{"before"}}, n.element(j, e)
+	for j, element := range elements {
+		i := interceptor{Name: fmt.Sprintf("interceptor %d", j+1), When: []string{"before"}}
 		before := len(d.problems)
 		d.object(element, i.keys())
 		switch {

@@ -36,14 +36,12 @@ func (c *Config) HasNatives() bool {
 }
 
 func readTools(d *decoder, n node) ([]Definitions, bool) {
-	arr, ok := n.value.(*hujson.Array)
+	elements, ok := elementsOf(d, n, "file names and definitions")
 	if !ok {
-		d.expected(n, "an array of file names and definitions")
 		return nil, false
 	}
 	var list []Definitions
-	for i, e := range arr.Elements {
-		m := n.element(i, e)
+	for _, m := range elements {
 		switch m.value.Kind() {
 		case '"':
 			if text, ok := readText(d, m); ok {

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
-
-	"github.com/tailscale/hujson"
 )
 
 // policy is "policy": which calls run, and who is asked.
@@ -78,13 +76,11 @@ func (r *policyRule) keys() keySet {
 }
 
 func readPolicyRules(d *decoder, n node) (all []policyRule, ok bool) {
-	arr, ok := n.value.(*hujson.Array)
+	elements, ok := elementsOf(d, n, "rules")
 	if !ok {
-		d.expected(n, "an array of rules")
 		return nil, false
 	}
-	for i, e := range arr.Elements {
-		element := n.element(i, e)
+	for i, element := range elements {
 		r := policyRule{Name: fmt.Sprintf("rule %d", i+1), Line: d.line(element.offset)}
 		before := len(d.problems)
 		d.object(element, r.keys())

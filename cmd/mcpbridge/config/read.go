@@ -37,19 +37,31 @@ func inside(keys func() keySet) func(*decoder, node) {
 
 func listOf(read reader[string]) reader[[]string] {
 	return func(d *decoder, n node) ([]string, bool) {
-		arr, ok := n.value.(*hujson.Array)
+		all, ok := elementsOf(d, n, "strings")
 		if !ok {
-			d.expected(n, "an array of strings")
 			return nil, false
 		}
 		var list []string
-		for i, e := range arr.Elements {
-			if v, ok := read(d, n.element(i, e)); ok {
+		for _, element := range all {
+			if v, ok := read(d, element); ok {
 				list = append(list, v)
 			}
 		}
 		return list, true
 	}
+}
+
+// elementsOf returns the elements of an array of things that what names.
+func elementsOf(d *decoder, n node, what string) (all []node, ok bool) {
+	arr, ok := n.value.(*hujson.Array)
+	if !ok {
+		d.expected(n, "an array of "+what)
+		return nil, false
+	}
+	for i, e := range arr.Elements {
+		all = append(all, n.element(i, e))
+	}
+	return all, true
 }
 
 // mapOf reads an object of strings. check returns the fault of a key, or "".

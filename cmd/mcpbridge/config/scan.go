@@ -1,10 +1,6 @@
 package config
 
-import (
-	"fmt"
-
-	"github.com/tailscale/hujson"
-)
+import "fmt"
 
 // A scanRule says what is looked for in calls, and what becomes of it. What is empty may be anything.
 type scanRule struct {
@@ -29,13 +25,12 @@ func (r *scanRule) keys() keySet {
 }
 
 func readScanRules(d *decoder, n node) (all []scanRule, ok bool) {
-	arr, ok := n.value.(*hujson.Array)
+	elements, ok := elementsOf(d, n, "rules")
 	if !ok {
-		d.expected(n, "an array of rules")
 		return nil, false
 	}
-	for i, e := range arr.Elements {
-		r, element := scanRule{Name: fmt.Sprintf("scan %d", i+1)}, n.element(i, e)
+	for i, element := range elements {
+		r := scanRule{Name: fmt.Sprintf("scan %d", i+1)}
 		before := len(d.problems)
 		d.object(element, r.keys())
 		switch {

@@ -11,9 +11,6 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
-	"github.com/mcpbridge/mcpbridge/mcpserver"
 )
 
 // deniedRules deny one item of each kind of the server s0, by the names that callers see, and all of s1.
@@ -22,24 +19,6 @@ const deniedRules = `"policy":{"rules":[
 	{"prompts":["*prompt_s0_1"],"decision":"deny"},
 	{"resources":["res://res_s0_1","tmpl://tmpl_s0_1/*"],"decision":"deny"},
 	{"servers":["?[1]"],"decision":"deny"}]}`
-
-// stackOf returns a front of a config.
-func stackOf(t *testing.T, text string) *front {
-	cfg, err := config.Loader{}.Parse("mcpbridge.json", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool := stack.NewPool()
-	s, err := stack.New(cfg, stack.Options{Pool: pool})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		s.Close()
-		pool.Close()
-	})
-	return newFrontWith(t, s, mcpserver.Options{})
-}
 
 // evasions are the ways in which a client may try to reach an item: members of params, by method.
 func evasions(name, uri string) (all [][2]string) {
@@ -119,9 +98,9 @@ func TestDeniedLaw(t *testing.T) {
 				if servers == 2 {
 					list += fmt.Sprintf(`,"s1":{"url":%q}`, s1.Serve(t, nil)+"/mcp")
 				}
-				f := stackOf(t, `{"mcpServers":{`+list+`},`+deniedRules+`}`)
+				f, _, _ := askStack(t, `{"mcpServers":{`+list+`},`+deniedRules+`}`)
 				if bridges == 2 { // of which the first has no rules
-					f = stackOf(t, fmt.Sprintf(`{"mcpServers":{"outer":{"url":%q}}}`, f.web.URL+"/mcp"))
+					f, _, _ = askStack(t, fmt.Sprintf(`{"mcpServers":{"outer":{"url":%q}}}`, f.web.URL+"/mcp"))
 				}
 				r := rand.New(rand.NewPCG(uint64(servers), uint64(bridges)))
 				for _, carrier := range callerCarriers {
