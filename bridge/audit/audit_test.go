@@ -71,7 +71,7 @@ func verify(t testing.TB, path, want string) audit.Chain {
 	return chain
 }
 
-// The chain goes on across restarts and rotation, and does not break where old files are no longer kept.
+// The chain goes on across restarts and rotation. That old files are no longer kept is no break.
 func TestChain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	opts := audit.Options{Path: path, MaxBytes: 4000, Files: 2}

@@ -12,8 +12,8 @@ type Chain struct {
 	Torn        int   // lines that a crash has torn
 }
 
-// Verify checks the chain of a file and its old files. The error names the file and the line where it breaks. The
-// lines before the first one stood in old files that are no longer kept.
+// Verify checks the chain of a file and its old files. The error names the file and the line where it breaks. Old
+// files that are no longer kept are no break: the chain then begins at the first line that there is.
 func Verify(path string) (Chain, error) {
 	head, known, err := readHead(path)
 	if err != nil {

@@ -92,7 +92,7 @@ func (i *Interceptor) about(it *bridge.Item) bool {
 	return it == nil || match.Any(i.Servers, match.Server(it)) && match.Any(i.Tools, it.Key)
 }
 
-// ask returns the answer to an event. The error is a Denial, or why there is no answer.
+// ask asks about an event. The error is a Denial, or says why there is no Answer.
 func (i *Interceptor) ask(outer context.Context, who bridge.Principal, e *Event) (Answer, error) {
 	event, err := json.Marshal(e)
 	if err != nil {

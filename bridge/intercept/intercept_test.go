@@ -143,7 +143,7 @@ func TestAfter(t *testing.T) {
 	}
 }
 
-// Several are asked in order, with what the one before has made of the call. Keys that stand twice are no way around them.
+// Several interceptors are asked in order, each about the call as the one before has changed it. Arguments with a key twice do not evade them.
 func TestOrder(t *testing.T) {
 	var asked []string
 	one := func(name string) intercept.Interceptor {

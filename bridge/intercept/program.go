@@ -67,7 +67,7 @@ func (p *Program) Ask(ctx context.Context, event []byte) ([]byte, error) {
 	return out, nil
 }
 
-// exitStatus returns that of a child; -1 if it has none.
+// exitStatus returns the exit status of a program by its error; -1 if it has none, as after a signal.
 func exitStatus(err error) int {
 	var exit *exec.ExitError
 	switch {

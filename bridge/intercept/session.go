@@ -17,7 +17,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// An Interception is interceptors that are ready for use. The nil Interception has none.
+// An Interception has Interceptors that were found to be usable. The nil Interception has none.
 type Interception struct {
 	all []Interceptor
 	log *slog.Logger
@@ -166,7 +166,7 @@ func (s *session) after(ctx context.Context, of []*Interceptor, e Event, reply b
 			return reply
 		case a.Result != nil:
 			reply.Decision = decision.With(reply.Decision, "results: changed by "+one.Name)
-			reply.Result = kind(a.Result, reply.Result)
+			reply.Result = replaced(reply.Result, a.Result)
 		}
 	}
 	return reply
@@ -208,8 +208,8 @@ func (s *session) denied(one *Interceptor, fault *toolformat.Error, notRun bool)
 	return reply
 }
 
-// kind returns a result with the type and the freshness of the one that it replaces, if it has none of its own.
-func kind(result, old []byte) []byte {
+// replaced returns the result in place of an old one, whose resultType, ttlMs and cacheScope it gets if it has none.
+func replaced(old, result []byte) []byte {
 	for _, key := range []string{"resultType", "ttlMs", "cacheScope"} {
 		if value := wire.Lookup(old, key); value != nil && wire.Lookup(result, key) == nil {
 			result = wire.SetMember(result, key, value)
