@@ -45,7 +45,10 @@ func TestWrappers(t *testing.T) {
 	booked := func(s bridge.Source) bridge.Source { return withKeys{book.Wrap(s)} }
 	var stream observe.Stream
 	defer stream.Read(observe.Reading{}, func([]observe.Call) {}).Close()
-	scanner, err := scan.Compile([]scan.Rule{{Find: []scan.Kind{scan.Secrets, scan.Hidden, scan.Instructions}, In: []scan.Place{scan.Arguments, scan.Results, scan.Definitions}, Action: scan.Redact}})
+	scanner, err := scan.Compile([]scan.Rule{
+		{Find: []scan.Kind{scan.Secrets, scan.Instructions}, In: []scan.Place{scan.Arguments, scan.Results, scan.Definitions}, Action: scan.Redact},
+		{Find: []scan.Kind{scan.Hidden}, In: []scan.Place{scan.Definitions}, Action: scan.Redact}, // the contract's arguments have a NUL
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
