@@ -221,6 +221,7 @@ func (b *Book) clear() {
 		for of, e := range all {
 			if e.moves < oldest && !e.underWay() {
 				delete(all, of)
+				b.noteForgotten(e)
 			}
 		}
 	}
@@ -229,6 +230,16 @@ func (b *Book) clear() {
 			delete(b.known, id)
 		}
 	}
+}
+
+// noteForgotten logs, once, that keys are forgotten early. b.mu is held.
+func (b *Book) noteForgotten(e *entry) {
+	if b.forgot || e.Key == "" || time.Since(e.Begun) > b.opts.Keep {
+		return
+	}
+	b.forgot = true
+	b.opts.Log.Warn("the ledger forgets idempotency keys before ledger.keep is over, as their files are full: a call that is repeated after that is made again; give it more room with ledger.maxBytes or ledger.files",
+		"file", b.file.Path, "keep", b.opts.Keep, "remembered", time.Since(e.Begun).Round(time.Second))
 }
 
 // follow takes a line of the file into the book that another process has written, or this one before it was

@@ -1,10 +1,13 @@
 package ledger_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -107,7 +110,8 @@ func TestOutcomeUnwritable(t *testing.T) {
 func TestRotation(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.jsonl")
 	bank := &tools{}
-	b := open(t, ledger.Options{Path: path, MaxBytes: 2000, Files: 2})
+	var log bytes.Buffer
+	b := open(t, ledger.Options{Path: path, MaxBytes: 2000, Files: 2, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	c := dial(t, b, bank)
 	for i := range 200 {
 		c.call("pay", fmt.Sprintf(`,"idempotencyKey":"k%d"`, i))
@@ -120,6 +124,9 @@ func TestRotation(t *testing.T) {
 		if n := b.Known(); n < 5 || n > 40 {
 			t.Errorf("%d keys are known", n)
 		}
+	}
+	if n := strings.Count(log.String(), "forgets idempotency keys"); n != 1 {
+		t.Errorf("it is logged %d times that keys are forgotten:\n%s", n, &log)
 	}
 	files, _ := filepath.Glob(path + "*")
 	if len(files) != 4 { // with the lock

@@ -20,7 +20,7 @@ type Options struct {
 	Keep      time.Duration // for which a call is remembered; 0 means 30 days
 	MaxResult int           // bytes of a result that are kept for a call with an idempotency key; 0 means 64 KiB
 	Sync      bool          // a call waits until its line is on the disk, not only with the system
-	Log       *slog.Logger  // gets the first of several errors of writing; nil discards
+	Log       *slog.Logger  // gets the first of several errors of writing, and that keys are forgotten before Keep is over; nil discards
 }
 
 // A Book is a file of the calls that may change something. It may be used from many goroutines.
@@ -37,6 +37,7 @@ type Book struct {
 	number  int64      // of the last call
 	moves   int        // of the file
 	faulty  bool       // the last outcome could not be written
+	forgot  bool       // a key, before its time was over
 	known   map[string]*entry
 	keys    map[scope]*entry
 	doubts  map[scope]*entry

@@ -139,7 +139,7 @@ func TestKey(t *testing.T) {
 	c.expect(c.call("pay", key), `"n":1`)
 	c.expect(c.call("pay", same), `"n":1`)
 	c.expect(c.call("pay", other), "invalid: tool pay was called with this idempotency key and other arguments at ")
-	c.expect(c.call("pay", `,"idempotencyKey":5`), "invalid: tools/call: idempotencyKey must be a string")
+	c.expect(c.call("pay", `,"idempotencyKey":5`), "invalid: tools/call: params.idempotencyKey must be a string")
 	c = dial(t, open(t, ledger.Options{Path: path}), bank)
 	c.expect(c.call("pay", key), `"n":1`)
 	if bank.paid != 1 {
@@ -157,6 +157,30 @@ func TestKey(t *testing.T) {
 	text, _ := os.ReadFile(path)
 	if strings.Contains(string(text), "bob") || strings.Contains(string(text), `"k"`) {
 		t.Errorf("the book has a value:\n%s", text)
+	}
+}
+
+// A call has one key, wherever it is given.
+func TestTwoKeys(t *testing.T) {
+	bank := &tools{}
+	c := dial(t, open(t, ledger.Options{Path: filepath.Join(t.TempDir(), "l")}), bank)
+	call := func(header, rest string) bridge.Reply {
+		params, err := wire.SplitParams([]byte(`{"name":"pay"` + rest + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.session.Do(t.Context(), &bridge.Request{Method: wire.MethodToolsCall, Params: &params, Target: "pay", Key: header})
+	}
+	for _, of := range []struct{ header, rest, want string }{
+		{"", `,"idempotencyKey":"a","_meta":{"idempotencyKey":"b"}`, "params.idempotencyKey and params._meta.idempotencyKey are different keys"},
+		{"a", `,"idempotencyKey":"b"`, "the header Idempotency-Key and params.idempotencyKey are different keys"},
+		{"a", `,"_meta":{"idempotencyKey":"b"}`, "the header Idempotency-Key and params._meta.idempotencyKey are different keys"},
+		{"a", `,"idempotencyKey":"a","_meta":{"idempotencyKey":"a"}`, `"n":1`},
+	} {
+		c.expect(call(of.header, of.rest), of.want)
+	}
+	if bank.paid != 1 {
+		t.Errorf("paid %d times, want 1", bank.paid)
 	}
 }
 

@@ -108,16 +108,22 @@ func (s *session) tool(ctx context.Context, name string) tool {
 
 // keyOf returns a digest of the idempotency key of a call, "" without one.
 func keyOf(req *bridge.Request) (string, *toolformat.Error) {
-	key := req.Key
-	for _, at := range [...]wire.Key{wire.MetaIdempotencyKey, wire.IdempotencyKey} {
-		if req.Params == nil || req.Params.Get(at) == nil {
+	key, place := req.Key, "the header Idempotency-Key"
+	for _, other := range [...]struct {
+		at    wire.Key
+		place string
+	}{{wire.IdempotencyKey, "params.idempotencyKey"}, {wire.MetaIdempotencyKey, "params._meta.idempotencyKey"}} {
+		if req.Params == nil || req.Params.Get(other.at) == nil {
 			continue
 		}
-		text, ok := req.Params.Text(at)
-		if !ok || text == "" {
-			return "", toolformat.Errorf(toolformat.Invalid, "%s: idempotencyKey must be a string that is not empty", req.Method)
+		text, ok := req.Params.Text(other.at)
+		switch {
+		case !ok || text == "":
+			return "", toolformat.Errorf(toolformat.Invalid, "%s: %s must be a string that is not empty", req.Method, other.place)
+		case key != "" && key != text:
+			return "", toolformat.Errorf(toolformat.Invalid, "%s: %s and %s are different keys: give a call one idempotency key", req.Method, place, other.place)
 		}
-		key = text
+		key, place = text, other.place
 	}
 	if key == "" {
 		return "", nil
