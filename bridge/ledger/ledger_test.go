@@ -139,6 +139,7 @@ func TestKey(t *testing.T) {
 	c.expect(c.call("pay", key), `"n":1`)
 	c.expect(c.call("pay", same), `"n":1`)
 	c.expect(c.call("pay", other), "invalid: tool pay was called with this idempotency key and other arguments at ")
+	c.expect(c.call("pay", `,"idempotencyKey":"k","arguments":{"to":"bob","sum":5.0}`), "and other arguments at ")
 	c.expect(c.call("pay", `,"idempotencyKey":5`), "invalid: tools/call: params.idempotencyKey must be a string")
 	c = dial(t, open(t, ledger.Options{Path: path}), bank)
 	c.expect(c.call("pay", key), `"n":1`)

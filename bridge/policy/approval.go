@@ -53,7 +53,7 @@ type Answer struct {
 // key identifies a call for the purpose of its approval.
 type key [sha256.Size]byte
 
-// keyOf returns the key of a call: equal ones differ at most in how their arguments are written.
+// keyOf returns the key of a call: equal ones differ at most in the order, the space and the escapes of their arguments.
 func keyOf(a *Approval) key {
 	h := sha256.New()
 	for _, part := range []string{a.Principal, a.Method, a.Server, a.Target, a.Rule} {

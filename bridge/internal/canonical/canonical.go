@@ -13,7 +13,8 @@ import (
 const maxRereads = 100
 
 // Append appends a valid JSON value with sorted members, without space, and with texts escaped in one way.
-// Members that stand twice count twice. A value that is nested too deeply is appended as it is.
+// Members that stand twice count twice. Numbers stay as they are written: 1 and 1.0 are equal, but not every reader
+// takes them for the same. A value that is nested too deeply is appended as it is.
 func Append(dst, raw []byte) []byte {
 	a := appender{left: maxRereads * len(raw)}
 	own := a.value(dst, raw)
