@@ -10,7 +10,8 @@
 //
 // # Files
 //
-//   - intercept.go: Interceptor, Event, Answer, and how one is asked. session.go: the wrapper.
+//   - intercept.go: Interceptor, Event, Answer, and how one is asked. result.go: which results it may set.
+//   - session.go: the wrapper.
 //   - program.go, url.go: what can be asked.
 //
 // Everything may be used from many goroutines. A Program has two goroutines while it runs.

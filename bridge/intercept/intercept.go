@@ -60,7 +60,7 @@ type Answer struct {
 	Decision  string          `json:"decision"`  // "allow", "deny" or ""
 	Reason    string          `json:"reason"`    // of a denial, for the model
 	Arguments json.RawMessage `json:"arguments"` // in place of those of the event, before a call
-	Result    json.RawMessage `json:"result"`    // in place of that of the event, after a call
+	Result    json.RawMessage `json:"result"`    // in place of that of the event, after a call; MCP's
 }
 
 // maxBytes bounds events and answers.
@@ -142,6 +142,8 @@ func read(raw []byte, e *Event) (a Answer, err error) {
 		return a, errors.New("the answer has arguments that are not an object, or after the call")
 	case a.Result != nil && (e.When != after || e.Result == nil || a.Result[0] != '{'):
 		return a, errors.New("the answer has a result that is not an object, or without one")
+	case a.Result != nil:
+		return a, checkResult(e.Result, a.Result)
 	}
 	return a, nil
 }

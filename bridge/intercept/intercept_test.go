@@ -121,6 +121,43 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// The result that an interceptor sets is one of a tool in MCP's form, or its failure, which the log explains.
+func TestResultForm(t *testing.T) {
+	for result, want := range map[string]string{
+		`{}`:                                           "the result has no content",
+		`{"content":"done"}`:                           `the result has the content \"done\": expected an array`,
+		`{"content":[5]}`:                              `block 0 has the type \"\": expected text, image`,
+		`{"content":[{"type":"text"}]}`:                `block 0 (text) needs a string \"text\"`,
+		`{"content":[{"type":"text","text":5}]}`:       `block 0 (text) needs a string`,
+		`{"content":[{"type":"txt","text":"x"}]}`:      `block 0 has the type \"txt\"`,
+		`{"content":[],"isError":"yes"}`:               `the isError \"yes\": expected a boolean`,
+		`{"content":[],"_meta":[]}`:                    `the _meta []: expected an object`,
+		`{"content":[{"type":"image","data":"eA=="}]}`: `block 0 (image) needs a string \"mimeType\"`,
+		`{"content":[{"type":"text","text":"x"},{"type":"resource","resource":{"uri":"a:b"}}]}`:                                                                       `block 1 (resource) needs a`,
+		`{"content":[{"type":"resource","resource":{"uri":"a:b","text":""}},{"type":"resource_link","uri":"a:b","name":"b"}],"isError":true,"structuredContent":[1]}`: "",
+	} {
+		for _, allow := range []bool{false, true} {
+			var log strings.Builder
+			n, err := intercept.New([]intercept.Interceptor{{Name: "own", After: true, Allow: allow, Asked: asker(func(*intercept.Event) (string, error) {
+				return `{"result":` + result + `}`, nil
+			})}}, slog.New(slog.NewTextHandler(&log, nil)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, caller := outcome(call(t, n.Wrap(sourcetest.NewFake()), "echo", `{"a":1}`)), result
+			switch {
+			case want != "" && allow:
+				caller = `{"content":[],"structuredContent":{"a":1}}`
+			case want != "":
+				caller = "denied: the call has run, but its result is withheld: own, which has to allow it, has failed"
+			}
+			if !strings.HasPrefix(got, caller) || !strings.Contains(log.String(), want) || want != "" && !strings.Contains(log.String(), "interceptor=own") {
+				t.Errorf("%s: %s, want %s; logged %s, want %s", result, got, caller, &log, want)
+			}
+		}
+	}
+}
+
 func TestAfter(t *testing.T) {
 	for answer, want := range map[string]string{
 		"":                                    `{"content":[],"structuredContent":{"a":1}}`,
