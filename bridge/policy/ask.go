@@ -24,10 +24,14 @@ func (s *session) ask(ctx context.Context, req *bridge.Request, c *Call, known *
 	if c.Item != nil {
 		a.Server = c.Item.Member
 	}
+	var vet func([]byte) error
+	if s.opts.Vet != nil && c.Item != nil {
+		vet = func(arguments []byte) error { return s.opts.Vet(c.Item, arguments) }
+	}
 	var answer Answer
 	var by string
 	for found := false; !found; {
-		r, fault := s.opts.Desk.ask(a)
+		r, fault := s.opts.Desk.ask(a, vet)
 		if fault != nil {
 			return bridge.Failed(fault)
 		}
@@ -195,7 +199,14 @@ func (s *session) askClient(ctx context.Context, req *bridge.Request, r *request
 		if s.caller.Principal.Name == "" {
 			by = "the user"
 		}
-		s.opts.Desk.Decide(r.ID, own, by) // unless somebody else was faster
+		s.decide(r, own, by)
+	}
+}
+
+// decide puts an answer on the desk, unless somebody else was faster. One with arguments that cannot be sent denies.
+func (s *session) decide(r *request, answer Answer, by string) {
+	if a, err := s.opts.Desk.Decide(r.ID, answer, by); err != nil && a.State == Pending {
+		s.opts.Desk.Decide(r.ID, Answer{Note: err.Error()}, by)
 	}
 }
 
@@ -203,7 +214,7 @@ func (s *session) askClient(ctx context.Context, req *bridge.Request, r *request
 func (s *session) askHere(ctx context.Context, r *request) {
 	if here := s.opts.Desk.options().Here; here != nil {
 		if own, decided := here(ctx, r.Approval); decided {
-			s.opts.Desk.Decide(r.ID, own, "the user")
+			s.decide(r, own, "the user")
 		}
 	}
 }
@@ -251,10 +262,7 @@ func read(result []byte, edit bool, arguments []byte) (a Answer, decided bool) {
 	decision, _ := wire.Text(wire.Lookup(result, "content", formDecision))
 	a.Approve = decision == "allow"
 	if changed, _ := wire.Text(wire.Lookup(result, "content", formArguments)); edit && strings.TrimSpace(changed) != "" {
-		if !isObject([]byte(changed)) {
-			return Answer{Note: "the changed arguments are not a JSON object"}, true
-		}
-		if !bytes.Equal(spelled([]byte(changed)), spelled(arguments)) {
+		if !isObject([]byte(changed)) || !bytes.Equal(spelled([]byte(changed)), spelled(arguments)) {
 			a.Arguments = json.RawMessage(changed)
 		}
 	}

@@ -50,7 +50,8 @@ type Desk struct {
 type request struct {
 	Approval // its State, Expires, By and Note, and answer below, are guarded by Desk.mu
 	key      key
-	until    time.Time // when it expires without an answer
+	until    time.Time                    // when it expires without an answer
+	vet      func(arguments []byte) error // says why a person cannot set them; may be nil
 	answer   Answer
 	decided  chan struct{} // closed when there is an answer, or no time left
 	turn     chan struct{} // holds one while a client is asked
@@ -147,7 +148,21 @@ func (d *Desk) find(id string) (*request, error) {
 	return nil, fmt.Errorf("no approval %.40q: it has expired, or there has never been one", id)
 }
 
-// Decide decides about an Approval, once. by says who has decided, for records.
+// accept returns why arguments cannot be sent in place of those that were asked about.
+func (r *request) accept(arguments json.RawMessage) error {
+	switch {
+	case !r.Edit:
+		return fmt.Errorf("its rule (%s) does not let the arguments be changed", r.Rule)
+	case !isObject(arguments):
+		return errors.New("the arguments are not a JSON object")
+	case r.vet != nil:
+		return r.vet(arguments)
+	}
+	return nil
+}
+
+// Decide decides about an Approval, once. by says who has decided, for records. After an error about the
+// arguments of the answer it is still Pending.
 func (d *Desk) Decide(id string, answer Answer, by string) (Approval, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -157,10 +172,10 @@ func (d *Desk) Decide(id string, answer Answer, by string) (Approval, error) {
 		return Approval{}, err
 	case r.State != Pending:
 		return r.Approval, fmt.Errorf("approval %s is %s: it was decided by %s", r.ID, r.State, cmp.Or(r.By, "nobody"))
-	case answer.Arguments != nil && !r.Edit:
-		return r.Approval, fmt.Errorf("approval %s: its rule (%s) does not let the arguments be changed", r.ID, r.Rule)
-	case answer.Arguments != nil && !isObject(answer.Arguments):
-		return r.Approval, fmt.Errorf("approval %s: the arguments are not a JSON object", r.ID)
+	case answer.Arguments != nil:
+		if err := r.accept(answer.Arguments); err != nil {
+			return r.Approval, fmt.Errorf("approval %s: %w", r.ID, err)
+		}
 	}
 	r.State, r.By, r.Note, r.Changed, r.Expires = Denied, by, answer.Note, answer.Arguments, time.Now().Add(d.opts.Expiry)
 	if answer.Approve {
@@ -175,8 +190,8 @@ func isObject(raw json.RawMessage) bool {
 	return wire.Valid(raw) == nil && len(raw) > 0 && raw[0] == '{'
 }
 
-// ask puts a call on the desk, or returns the request of an equal one.
-func (d *Desk) ask(a Approval) (*request, *toolformat.Error) {
+// ask puts a call on the desk, or returns the request of an equal one. vet is that of a request.
+func (d *Desk) ask(a Approval, vet func(arguments []byte) error) (*request, *toolformat.Error) {
 	own := keyOf(&a)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -198,7 +213,7 @@ func (d *Desk) ask(a Approval) (*request, *toolformat.Error) {
 		d.all = slices.DeleteFunc(d.all, func(r *request) bool { return r.State == Used })
 	}
 	a.ID, a.State, a.Asked, a.Expires = rand.Text()[:8], Pending, now, now.Add(d.opts.Expiry)
-	r := &request{Approval: a, key: own, until: a.Expires, decided: make(chan struct{}), turn: make(chan struct{}, 1)}
+	r := &request{Approval: a, key: own, until: a.Expires, vet: vet, decided: make(chan struct{}), turn: make(chan struct{}, 1)}
 	d.all, d.open[own] = append(d.all, r), r
 	if d.opts.Ask != nil {
 		go d.opts.Ask(a)

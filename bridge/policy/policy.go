@@ -21,6 +21,9 @@ type Options struct {
 	// since many clients wait for a minute.
 	Wait time.Duration
 
+	// Vet says why arguments that a person has set for a tool are not to be sent; nil lets all.
+	Vet func(tool *bridge.Item, arguments []byte) error
+
 	// Where tells a person how to decide about the Approval with an ID, for the error of a call that has
 	// waited for too long; nil names the command that does.
 	Where func(id string) string

@@ -3,6 +3,7 @@ package policy_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -211,6 +212,35 @@ func TestDesk(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Arguments that a person has set are vetted: at the desk the question stays open, and a client's user has denied.
+func TestVet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSetup(t)
+		s.source = policy.New(s.fake, policy.Options{Policy: compile(t, asks), Desk: s.desk, Vet: func(tool *bridge.Item, arguments []byte) error {
+			if tool.Key != "echo" || strings.Contains(string(arguments), "secret") {
+				return errors.New("the arguments have a secret")
+			}
+			return nil
+		}})
+		reply := make(chan bridge.Reply)
+		go func() { reply <- s.call(t.Context(), s.open("ann", incapable), "echo", `{"a":1}`, nil) }()
+		synctest.Wait()
+		id := s.desk.Approvals()[0].ID
+		if _, err := s.desk.Decide(id, policy.Answer{Approve: true, Arguments: []byte(`{"a":"secret"}`)}, "op"); err == nil || err.Error() != "approval "+id+": the arguments have a secret" {
+			t.Errorf("the error is %v", err)
+		}
+		if _, err := s.desk.Decide(id, policy.Answer{Approve: true, Arguments: []byte(`{"a":2}`)}, "op"); err != nil {
+			t.Error(err)
+		}
+		s.expect(<-reply, "")
+		u := &user{answers: []string{`{"action":"accept","content":{"decision":"allow","arguments":"{\"a\":\"secret\"}"}}`}}
+		s.expect(s.call(t.Context(), s.open("ann", formCapable), "echo", `{"a":1}`, u), "the arguments have a secret")
+		if n := s.fake.Calls("echo"); n != 1 {
+			t.Errorf("%d calls have run, want 1", n)
+		}
+	})
 }
 
 // Equal calls that wait share a question: one client is asked, and its no is enough for all.

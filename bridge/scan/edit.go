@@ -18,6 +18,7 @@ type report struct {
 // finding is what was found of one sort.
 type finding struct {
 	rule  *Rule
+	kind  Kind   // "" is the size
 	what  string // in words
 	count int
 }
@@ -26,7 +27,7 @@ type finding struct {
 func (s *Scanner) scan(raw []byte, p plan) report {
 	r := report{raw: raw}
 	if p.size != nil && len(raw) > p.size.MaxBytes {
-		r.add(p.size, fmt.Sprintf("%d bytes, of which %d are allowed", len(raw), p.size.MaxBytes))
+		r.add(p.size, "", fmt.Sprintf("%d bytes, of which %d are allowed", len(raw), p.size.MaxBytes))
 	}
 	if p.secrets == nil && p.hidden == nil && p.instructions == nil {
 		return r
@@ -35,17 +36,17 @@ func (s *Scanner) scan(raw []byte, p plan) report {
 	var edits []edit
 	if p.hidden != nil {
 		for _, at := range t.hidden {
-			edits = r.found(edits, p.hidden, "hidden characters", at, "")
+			edits = r.found(edits, p.hidden, Hidden, "hidden characters", at, "")
 		}
 	}
 	if p.secrets != nil {
 		t.secrets(s.words, func(name string, at span) {
-			edits = r.found(edits, p.secrets, name, span{t.at(at.from), t.at(at.to)}, "[redacted]")
+			edits = r.found(edits, p.secrets, Secrets, name, span{t.at(at.from), t.at(at.to)}, "[redacted]")
 		})
 	}
 	if p.instructions != nil {
 		t.instructions(s.words, func(at span) {
-			edits = r.found(edits, p.instructions, "words that read like instructions", span{t.at(at.from), t.at(at.to)}, "[removed]")
+			edits = r.found(edits, p.instructions, Instructions, "words that read like instructions", span{t.at(at.from), t.at(at.to)}, "[removed]")
 		})
 	}
 	if len(edits) > 0 && r.refused == nil {
@@ -61,18 +62,18 @@ type edit struct {
 }
 
 // found notes a finding, and its edit if it is redacted.
-func (r *report) found(edits []edit, rule *Rule, what string, at span, with string) []edit {
-	r.add(rule, what)
+func (r *report) found(edits []edit, rule *Rule, kind Kind, what string, at span, with string) []edit {
+	r.add(rule, kind, what)
 	if rule.Action != Redact {
 		return edits
 	}
 	return append(edits, edit{at, with})
 }
 
-func (r *report) add(rule *Rule, what string) {
+func (r *report) add(rule *Rule, kind Kind, what string) {
 	i := slices.IndexFunc(r.all, func(f finding) bool { return f.rule == rule && f.what == what })
 	if i < 0 {
-		r.all = append(r.all, finding{rule: rule, what: what})
+		r.all = append(r.all, finding{rule: rule, kind: kind, what: what})
 		i = len(r.all) - 1
 	}
 	r.all[i].count++
@@ -100,19 +101,36 @@ func applied(raw []byte, edits []edit) []byte {
 	return append(own, raw[at:]...)
 }
 
-// String says what was found, and what became of it.
-func (f *finding) String() string {
-	text := f.what
+// times is what was found, and how often, for the record of calls.
+func (f *finding) times() string {
 	if f.count > 1 {
-		text += fmt.Sprintf(" ×%d", f.count)
+		return fmt.Sprintf("%s ×%d", f.what, f.count)
 	}
-	return text + map[Action]string{Mark: " (marked", Redact: " (redacted", Refuse: " (refused"}[f.rule.Action] + " by " + f.rule.Name + ")"
+	return f.what
+}
+
+// words are what was found, as a sentence has it.
+func (f *finding) words() string {
+	switch {
+	case f.kind != Secrets:
+		return f.times()
+	case f.count > 1:
+		return fmt.Sprintf("%d %ss", f.count, f.what)
+	case strings.Contains("AOn", f.what[:1]): // an AWS key, an OpenAI key, an npm token
+		return "an " + f.what
+	}
+	return "a " + f.what
+}
+
+// action says what became of a finding.
+func (f *finding) action() string {
+	return map[Action]string{Mark: " (marked", Redact: " (redacted", Refuse: " (refused"}[f.rule.Action] + " by " + f.rule.Name + ")"
 }
 
 // records are the findings in a place, for the record of calls.
 func (r *report) records(place Place) (all []string) {
 	for i := range r.all {
-		all = append(all, string(place)+": "+r.all[i].String())
+		all = append(all, string(place)+": "+r.all[i].times()+r.all[i].action())
 	}
 	return all
 }
@@ -121,7 +139,7 @@ func (r *report) records(place Place) (all []string) {
 func note(place Place, findings []finding) string {
 	var parts []string
 	for i := range findings {
-		parts = append(parts, findings[i].String())
+		parts = append(parts, findings[i].words()+findings[i].action())
 	}
 	text := map[Place]string{Arguments: "the arguments of this call", Results: "the result of this call", Definitions: "this definition"}[place]
 	text = "[mcpbridge: " + text + " had " + strings.Join(parts, ", ")

@@ -2,6 +2,7 @@ package scan
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -91,7 +92,7 @@ func (s *session) outgoing(req *bridge.Request, p plan) (*bridge.Request, report
 	}
 	r := s.scan(raw, p)
 	if r.refused != nil {
-		e := toolformat.Errorf(toolformat.Denied, "%s was not called: its params have %s (%s)", subject(req), r.refused.what, r.refused.rule.Name)
+		e := toolformat.Errorf(toolformat.Denied, "%s was not called: its params have %s (%s)", subject(req), r.refused.words(), r.refused.rule.Name)
 		e.NotRun = true
 		return nil, r, e
 	}
@@ -104,7 +105,7 @@ func (s *session) outgoing(req *bridge.Request, p plan) (*bridge.Request, report
 	if _, key, ok := bridge.Routes(req.Method); err == nil && ok {
 		if target, _ := redacted.Text(key); target != req.Target {
 			r.refused = &r.all[0]
-			return nil, r, toolformat.Errorf(toolformat.Denied, "%s of a name or URI with %s (%s)", req.Method, r.all[0].what, r.all[0].rule.Name)
+			return nil, r, toolformat.Errorf(toolformat.Denied, "%s of a name or URI with %s (%s)", req.Method, r.all[0].words(), r.all[0].rule.Name)
 		}
 	}
 	if err != nil {
@@ -112,6 +113,21 @@ func (s *session) outgoing(req *bridge.Request, p plan) (*bridge.Request, report
 		return nil, r, toolformat.AsError(err)
 	}
 	return &own, r, nil
+}
+
+// Vet returns why arguments that a person has set for a tool are not to be sent: what a rule refuses, or would
+// redact, is in them. The nil Scanner finds nothing.
+func (s *Scanner) Vet(tool *bridge.Item, arguments []byte) error {
+	if s == nil {
+		return nil
+	}
+	r := s.scan(arguments, s.plan(bridge.Tools, tool.Key, tool).arguments)
+	for i := range r.all {
+		if f := &r.all[i]; f.rule.Action != Mark {
+			return fmt.Errorf("the arguments have %s (%s)", f.words(), f.rule.Name)
+		}
+	}
+	return nil
 }
 
 func subject(req *bridge.Request) string {
@@ -139,7 +155,7 @@ func (s *session) incoming(req *bridge.Request, reply *bridge.Reply, p plan) {
 	case r.refused != nil:
 		d, member := reply.Decision, reply.Member
 		reply.Free()
-		*reply = bridge.Failed(toolformat.Errorf(toolformat.Denied, "%s has run, but its result is withheld: it has %s (%s)", subject(req), r.refused.what, r.refused.rule.Name))
+		*reply = bridge.Failed(toolformat.Errorf(toolformat.Denied, "%s has run, but its result is withheld: it has %s (%s)", subject(req), r.refused.words(), r.refused.rule.Name))
 		reply.Decision, reply.Member = d, member
 	case reply.Err != nil:
 		reply.Err = bridge.RemoteError(withMessage(r.raw, note(Results, r.all)))

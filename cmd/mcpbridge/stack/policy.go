@@ -57,6 +57,7 @@ type ConfigError struct{ error }
 func (s *Stack) decide(source bridge.Source) bridge.Source {
 	return policy.New(source, policy.Options{
 		Policy: s.Policy, Desk: s.pool.Approvals, Wait: s.cfg.Policy.Approvals.Wait, Where: s.whereToDecide,
+		Vet: s.scanner.Vet,
 	})
 }
 
