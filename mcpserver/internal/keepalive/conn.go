@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"runtime/debug"
@@ -31,7 +30,7 @@ const tick = 500 * time.Millisecond
 // conn is a connection whose plain requests are served. A net/http server that gets it goes on where
 // that has ended.
 type conn struct {
-	*net.TCPConn
+	halfCloser
 	l      *Listener
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
@@ -103,7 +102,7 @@ func (c *conn) fill() error {
 		c.buf = make([]byte, headerBytes)
 	}
 	size := copy(c.buf, c.text)
-	n, err := c.TCPConn.Read(c.buf[size:])
+	n, err := c.halfCloser.Read(c.buf[size:])
 	c.text = c.buf[:size+n]
 	return err
 }
@@ -111,14 +110,14 @@ func (c *conn) fill() error {
 // Read implements io.Reader.
 func (c *conn) Read(p []byte) (n int, err error) {
 	if len(c.text) == 0 {
-		return c.TCPConn.Read(p)
+		return c.halfCloser.Read(p)
 	}
 	n = copy(p, c.text)
 	c.text = c.text[n:]
 	return n, nil
 }
 
-// WriteTo stands in for that of TCPConn, which would pass over what has come.
+// WriteTo stands in for that of a TCPConn, which would pass over what has come.
 func (c *conn) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, struct{ io.Reader }{c}) }
 
 // header is the header of a request. Most that follow it on a connection are the same but for the digits
@@ -202,7 +201,7 @@ func (c *conn) answer() (again bool) {
 	}
 	if c.left > 0 && c.CloseWrite() == nil { // Close would make the client's system drop the answer
 		c.SetReadDeadline(time.Now().Add(tick))
-		io.Copy(io.Discard, c.TCPConn)
+		io.Copy(io.Discard, c.halfCloser)
 	}
 	return again
 }

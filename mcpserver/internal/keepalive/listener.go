@@ -6,6 +6,7 @@ package keepalive
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"net"
 	"net/http"
 	"sync"
@@ -15,7 +16,7 @@ import (
 
 // Options configure a Listener. All fields are needed.
 type Options struct {
-	Server *http.Server // of the other requests; its ErrorLog, IdleTimeout and ReadHeaderTimeout hold for all, and are needed
+	Server *http.Server // of the other requests; its ConnContext, ErrorLog, IdleTimeout and ReadHeaderTimeout hold for all; the last three are needed
 
 	// Prepare returns the handler of the requests with the header of r. They share its header, URL and
 	// context, which ends with the connection; Content-Length is that of one of them.
@@ -37,25 +38,36 @@ type Listener struct {
 // Listen returns a Listener for the connections of ln.
 func Listen(ln net.Listener, opts Options) *Listener { return &Listener{Listener: ln, opts: opts} }
 
-// Accept serves the connections over TCP.
+// Accept serves the connections that can close in one direction, but not those over TLS, whose requests
+// say so.
 func (l *Listener) Accept() (net.Conn, error) {
 	for {
-		below, err := l.Listener.Accept()
-		tcp, ok := below.(*net.TCPConn)
-		if err != nil || !ok {
-			return below, err
+		accepted, err := l.Listener.Accept()
+		below, ok := accepted.(halfCloser)
+		if _, secure := accepted.(*tls.Conn); err != nil || !ok || secure {
+			return accepted, err
 		}
-		go l.serve(tcp)
+		go l.serve(below)
 	}
 }
 
+// halfCloser is a connection over TCP, or like one.
+type halfCloser interface {
+	net.Conn
+	CloseWrite() error
+}
+
 // serve answers the plain requests of a connection, and passes it to net/http at another one.
-func (l *Listener) serve(tcp *net.TCPConn) {
-	c := &conn{TCPConn: tcp, l: l, watched: make(chan struct{}, 1)}
+func (l *Listener) serve(below halfCloser) {
+	c := &conn{halfCloser: below, l: l, watched: make(chan struct{}, 1)}
 	c.SetReadDeadline(time.Now().Add(l.opts.Server.ReadHeaderTimeout))
 	c.watch = time.AfterFunc(time.Hour, c.watchClient)
 	c.watch.Stop()
-	c.ctx, c.cancel = context.WithCancel(context.WithValue(context.Background(), http.LocalAddrContextKey, tcp.LocalAddr()))
+	ctx := context.WithValue(context.Background(), http.LocalAddrContextKey, below.LocalAddr())
+	if mark := l.opts.Server.ConnContext; mark != nil {
+		ctx = mark(ctx, below)
+	}
+	c.ctx, c.cancel = context.WithCancel(ctx)
 	l.conns.Store(c, nil)
 	other := c.serve()
 	c.cancel()
@@ -96,7 +108,7 @@ func (l *Listener) Shutdown(ctx context.Context) {
 		for key := range l.conns.Range {
 			left = !ended
 			if c := key.(*conn); ended || c.state.Load() == idle {
-				c.TCPConn.Close() // first: an answer to the end of the context is not sent
+				c.halfCloser.Close() // first: an answer to the end of the context is not sent
 				c.cancel()
 			}
 		}

@@ -102,10 +102,10 @@ func (w *response) send(size int, parts [][]byte) error {
 	switch {
 	case w.err != nil:
 	case len(parts) == 0:
-		_, w.err = w.out.WriteTo(c.TCPConn)
+		_, w.err = w.out.WriteTo(c.halfCloser)
 	default:
 		all := append(net.Buffers{w.out.Bytes()}, parts...)
-		_, w.err = all.WriteTo(c.TCPConn)
+		_, w.err = all.WriteTo(c.halfCloser)
 		left := bytes.Join(all, nil)
 		w.out.Reset()
 		w.out.Write(left)
