@@ -53,6 +53,9 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc(visitPath, s.serveVisit)
 	mux.HandleFunc(wellKnown, s.serveResource)
 	mux.HandleFunc(wellKnown+"/", s.serveResource)
+	if nodes := s.opts().Nodes; nodes != nil {
+		mux.Handle(peerPath, nodes)
+	}
 	mux.HandleFunc("GET /healthz", healthy)
 	mux.Handle("GET /readyz", s.opts().Ready)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -201,6 +204,9 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, sender identit
 		writeError(w, http.StatusBadRequest, fmt.Sprintf("unsupported MCP-Protocol-Version: %.40q (supported: %s)", revision, strings.Join(wire.Revisions, ", ")))
 		return
 	}
+	if r.Method != http.MethodPost && s.forward(w, r, sender, r.Header.Get(mcp.HeaderSessionID), nil) {
+		return
+	}
 	if modern && r.Method != http.MethodPost {
 		writeMethodError(w, http.MethodPost, "revision "+wire.ModernRevision+" has neither GET streams nor sessions: use POST")
 		return
@@ -232,6 +238,9 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, sender identity, m
 		return
 	}
 	defer msg.Free()
+	if !modern && s.forward(w, r, sender, r.Header.Get(mcp.HeaderSessionID), msg.B) {
+		return
+	}
 	m, err := wire.Split(msg.B)
 	switch {
 	case err != nil && isBatch(msg.B):
@@ -365,6 +374,7 @@ func (s *Server) newHTTPSession(sender identity) *session {
 	created := s.newSession(sender)
 	created.journal = &journal{session: created, streams: map[int64]*stream{}}
 	created.back = created.journal
+	created.sealID()
 	return created
 }
 
@@ -392,6 +402,7 @@ func (s *Server) serveSSE(w http.ResponseWriter, r *http.Request, sender identit
 	sender.carrier = "sse"
 	d := s.newDuplex(sender)
 	d.sse = d
+	d.sealID()
 	d.readers.Add(1)
 	if !s.sessions.register(d.session, w) {
 		return
@@ -419,7 +430,11 @@ func (s *Server) serveSSEMessage(w http.ResponseWriter, r *http.Request, sender 
 		writeMethodError(w, http.MethodPost, "use POST to send a message")
 		return
 	}
-	target := s.sessions.find(r.URL.Query().Get("sessionId"), sender)
+	id := r.URL.Query().Get("sessionId")
+	if s.forward(w, r, sender, id, nil) {
+		return
+	}
+	target := s.sessions.find(id, sender)
 	if target == nil || target.sse == nil {
 		writeError(w, http.StatusNotFound, "no such session: it ends with its SSE stream")
 		return

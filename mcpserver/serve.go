@@ -37,6 +37,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	plain := s.listen(ln, web)
 	failed := make(chan error, 1)
 	go func() { failed <- web.Serve(plain) }()
+	others := s.serveNodes(web)
 	var err error
 	select {
 	case err = <-failed:
@@ -46,6 +47,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	s.Close() // ends the streams, which Shutdown would wait for
 	grace, cancel := context.WithTimeout(context.Background(), graceTime)
 	defer cancel()
+	others(grace)
 	plain.Shutdown(grace)
 	if web.Shutdown(grace) != nil {
 		web.Close()
@@ -54,6 +56,26 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		return nil
 	}
 	return err
+}
+
+// serveNodes serves what other nodes forward, as web does; shutdown ends that.
+func (s *Server) serveNodes(web *http.Server) (shutdown func(context.Context)) {
+	nodes := s.opts().Nodes
+	if nodes == nil {
+		return func(context.Context) {}
+	}
+	inner := &http.Server{
+		Handler: web.Handler, ReadHeaderTimeout: web.ReadHeaderTimeout, IdleTimeout: web.IdleTimeout, MaxHeaderBytes: web.MaxHeaderBytes,
+		ErrorLog: web.ErrorLog, ConnContext: markForwarded,
+	}
+	plain := s.listen(nodes, inner)
+	go inner.Serve(plain)
+	return func(grace context.Context) {
+		plain.Shutdown(grace)
+		if inner.Shutdown(grace) != nil {
+			inner.Close()
+		}
+	}
 }
 
 // listen returns a listener for web whose connections serve plain POSTs to /mcp themselves.

@@ -87,6 +87,13 @@ func (r *registry) oldest(own *account) (oldest *session) {
 	return oldest
 }
 
+// has reports whether there is a session.
+func (r *registry) has(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sessions[id] != nil
+}
+
 // find returns a session for a caller that may continue it, else nil.
 func (r *registry) find(id string, sender identity) *session {
 	r.mu.Lock()

@@ -1,0 +1,18 @@
+// Package fleet makes several copies of the bridge one, behind a balancer that gives any request to any of
+// them.
+//
+// The id of a session says which run of which node owns it, sealed by keys that all nodes derive from the
+// cluster's secret: any node opens it without asking anybody. What another one owns it forwards over a link
+// to that node, and hands back the answer while it arrives. A link is a WebSocket to the node's /peer, on
+// which both ends prove by TLS that they have the secret, and carries many streams; a stream is an HTTP/1.1
+// connection, so that what is forwarded is the client's own request, with its credentials, and is admitted
+// by the owner as if the client had sent it there.
+//
+//   - keys.go: what follows from a secret. node.go: this process, its ids and listener.
+//   - link.go: a connection of two nodes. peer.go: the link to one of them, and its streams. forward.go: a
+//     request on a stream.
+//
+// The goroutines are those of smux for each link, one that opens each link to a peer and waits for its
+// loss, and the handler of each link of a peer; Node.Close waits for the latter two. A peer's lock may be
+// held when the node's is taken.
+package fleet

@@ -1,0 +1,156 @@
+package fleet
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/ed25519"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"time"
+)
+
+// minSecret is the least length of a secret, in bytes: `openssl rand -base64 32` makes 44.
+const minSecret = 32
+
+// Keys are what the nodes of one cluster have in common: what one node has sealed any other opens, and
+// whoever has them is a node. Their methods may be called at once.
+type Keys struct {
+	seals []cipher.AEAD // the first one seals, all open
+	certs []tls.Certificate
+	roots *x509.CertPool
+}
+
+// NewKeys derives keys from the secrets of a cluster, the current one first. A secret that is being
+// replaced stays behind the new one until no node has it first any more, and what it has sealed has
+// expired. A secret needs 32 bytes that nobody can guess.
+func NewKeys(secrets []string) (*Keys, error) {
+	if len(secrets) == 0 {
+		return nil, errors.New("no secret: make one with openssl rand -base64 32")
+	}
+	k := &Keys{roots: x509.NewCertPool()}
+	for i, secret := range secrets {
+		if len(secret) < minSecret {
+			return nil, fmt.Errorf("secret %d has %d bytes: it needs %d that nobody can guess, as openssl rand -base64 32 makes them", i+1, len(secret), minSecret)
+		}
+		if err := k.add(secret); err != nil {
+			return nil, err
+		}
+	}
+	return k, nil
+}
+
+// add derives from a secret the key of what is sealed, and the authority that certifies nodes.
+func (k *Keys) add(secret string) error {
+	derive := func(purpose string, size int) ([]byte, error) {
+		return hkdf.Key(sha256.New, []byte(secret), nil, "mcpbridge "+purpose, size)
+	}
+	sealing, err := derive("sealed ids", 32)
+	if err != nil {
+		return err
+	}
+	block, err := aes.NewCipher(sealing)
+	if err != nil {
+		return err
+	}
+	seal, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		return err
+	}
+	seed, err := derive("authority of nodes", ed25519.SeedSize)
+	if err != nil {
+		return err
+	}
+	authority, cert, err := certify(ed25519.NewKeyFromSeed(seed))
+	if err != nil {
+		return err
+	}
+	k.seals, k.certs = append(k.seals, seal), append(k.certs, cert)
+	k.roots.AddCert(authority)
+	return nil
+}
+
+// certify returns the certificate of an authority, which is the same for each node that has its key, and
+// that of a node of this process.
+func certify(key ed25519.PrivateKey) (*x509.Certificate, tls.Certificate, error) {
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "mcpbridge"}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Unix(0, 0), NotAfter: time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC), KeyUsage: x509.KeyUsageCertSign,
+	}
+	raw, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, tls.Certificate{}, err
+	}
+	authority, err := x509.ParseCertificate(raw)
+	if err != nil {
+		return nil, tls.Certificate{}, err
+	}
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, tls.Certificate{}, err
+	}
+	sum := sha256.Sum256(key.Public().(ed25519.PublicKey))
+	leaf := &x509.Certificate{
+		SerialNumber: big.NewInt(2), DNSNames: []string{hex.EncodeToString(sum[:8]) + ".mcpbridge"}, NotBefore: template.NotBefore, NotAfter: template.NotAfter,
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+	}
+	if raw, err = x509.CreateCertificate(rand.Reader, leaf, authority, public, key); err != nil {
+		return nil, tls.Certificate{}, err
+	}
+	leaf, err = x509.ParseCertificate(raw)
+	return authority, tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: private, Leaf: leaf}, err
+}
+
+// tls returns the settings of a link, on which both ends prove that they have a secret of the cluster. A
+// client names the secret that it has first, and a server has a certificate of that one, or of its own first.
+func (k *Keys) tls() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13, ServerName: k.certs[0].Leaf.DNSNames[0], SessionTicketsDisabled: true,
+		ClientAuth: tls.RequireAnyClientCert, InsecureSkipVerify: true, // verify does it, whatever the name
+		VerifyConnection: k.verify,
+		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+			i := slices.IndexFunc(k.certs, func(c tls.Certificate) bool { return c.Leaf.DNSNames[0] == hello.ServerName })
+			return &k.certs[max(i, 0)], nil
+		},
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &k.certs[0], nil },
+	}
+}
+
+// verify checks that the other end of a connection is a node.
+func (k *Keys) verify(state tls.ConnectionState) error {
+	_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: k.roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
+	return err
+}
+
+// errForeign is the error of an id that no node of the cluster has sealed, or not for this purpose.
+var errForeign = errors.New("not sealed by a node of this cluster")
+
+// seal returns data as text that only nodes can read, and nobody can change. It is good for one purpose.
+func (k *Keys) seal(purpose string, data []byte) string {
+	seal := k.seals[0]
+	out := make([]byte, 0, len(data)+seal.Overhead())
+	return base64.RawURLEncoding.EncodeToString(seal.Seal(out, nil, data, []byte(purpose)))
+}
+
+// open returns the data of what seal has sealed for a purpose.
+func (k *Keys) open(purpose, sealed string) ([]byte, error) {
+	raw, err := base64.RawURLEncoding.DecodeString(sealed)
+	if err != nil {
+		return nil, errForeign
+	}
+	for _, seal := range k.seals {
+		if data, err := seal.Open(nil, nil, raw, []byte(purpose)); err == nil {
+			return data, nil
+		}
+	}
+	return nil, errForeign
+}

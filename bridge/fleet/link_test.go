@@ -1,0 +1,123 @@
+package fleet_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge/fleet"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// pair returns a node that can forward to another one, which answers with a handler.
+func pair(t *testing.T, from, to *fleet.Keys, handler http.HandlerFunc) *fleet.Node {
+	answering := newNode(t, fleet.Options{Keys: to, Name: "b", Epoch: 1})
+	web := httptest.NewServer(answering)
+	t.Cleanup(web.Close)
+	inner := &http.Server{Handler: handler}
+	go inner.Serve(answering)
+	t.Cleanup(func() { inner.Close() })
+	return newNode(t, fleet.Options{Keys: from, Name: "a", Epoch: 1, Find: func(name string, epoch uint64) (string, *toolformat.Error) {
+		if name != "b" || epoch != 1 {
+			return "", toolformat.Errorf(toolformat.NotFound, "node %s has ended", name)
+		}
+		return web.URL, nil
+	}})
+}
+
+// forward returns the status and body with which a node answers, by another one.
+func forward(t *testing.T, n *fleet.Node, method, body string) (int, string) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	r := httptest.NewRequestWithContext(t.Context(), method, "/mcp?x=1", strings.NewReader(body))
+	r.Header.Set("Name", "value")
+	if _, err := n.Forward(w, r, "b.1", "key"); err != nil {
+		t.Fatal(err)
+	}
+	return w.Code, w.Body.String()
+}
+
+// Requests arrive as they were sent, one after the other and at once, and so do their answers.
+func TestForward(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	n := pair(t, newKeys(t, secret), newKeys(t, other, secret), func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.WriteHeader(http.StatusTeapot)
+		io.WriteString(w, r.Method+" "+r.RequestURI+" "+r.Host+" "+r.Header.Get("Name")+" "+string(body))
+	})
+	large := strings.Repeat("x", 3<<20)
+	for _, body := range []string{"", "1", large, "2"} {
+		status, got := forward(t, n, http.MethodPost, body)
+		if want := "POST /mcp?x=1 example.com value " + body; status != http.StatusTeapot || got != want {
+			t.Fatalf("%d %.100q of %d bytes, want %.100q of %d", status, got, len(got), want, len(want))
+		}
+	}
+	done := make(chan bool)
+	for range 50 {
+		go func() {
+			_, got := forward(t, n, http.MethodGet, "")
+			done <- got == "GET /mcp?x=1 example.com value "
+		}()
+	}
+	for range 50 {
+		if !<-done {
+			t.Error("another answer")
+		}
+	}
+}
+
+// Each part of an answer arrives when it is sent, and the end of the client's request cancels it.
+func TestForwardStreams(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	next, canceled := make(chan bool), make(chan bool)
+	n := pair(t, newKeys(t, secret), newKeys(t, secret), func(w http.ResponseWriter, r *http.Request) {
+		for range next {
+			io.WriteString(w, "part")
+			http.NewResponseController(w).Flush()
+		}
+		<-r.Context().Done()
+		close(canceled)
+	})
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { n.Forward(w, r, "b.1", "") }))
+	defer web.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, web.URL, nil)
+	go func() { next <- true }()
+	resp, err := web.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	part := make([]byte, 4)
+	for i := range 3 {
+		if i > 0 {
+			next <- true
+		}
+		if _, err := io.ReadFull(resp.Body, part); err != nil || string(part) != "part" {
+			t.Fatalf("%q, %v", part, err)
+		}
+	}
+	close(next)
+	cancel()
+	<-canceled
+}
+
+// Without the cluster's secret nobody has a link, in either direction, and a run that has ended is told from
+// one that cannot be reached.
+func TestForwardRefused(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	n := pair(t, newKeys(t, other), newKeys(t, secret), func(http.ResponseWriter, *http.Request) { t.Error("reached") })
+	for run, want := range map[string]toolformat.Code{"b.1": toolformat.Unavailable, "b.2": toolformat.NotFound, "c.1": toolformat.NotFound, "c": toolformat.NotFound} {
+		w, r := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/mcp", nil)
+		sent, err := n.Forward(w, r, run, "")
+		if refused := (*toolformat.Error)(nil); sent || !errors.As(err, &refused) || refused.Code != want {
+			t.Errorf("%s: sent %t, %v; want %v", run, sent, err, want)
+		}
+	}
+}

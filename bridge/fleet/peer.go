@@ -1,0 +1,193 @@
+package fleet
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/xtaci/smux"
+
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+const (
+	redialAfter = time.Second // since a link could not be opened
+	maxIdle     = 512         // streams of a link that wait for their next request
+)
+
+// peer is a run of another node, to which this one has a link since it has forwarded something there.
+type peer struct {
+	node *Node
+	run  string
+
+	mu      sync.Mutex // guards the fields below
+	closed  bool
+	link    *smux.Session          // nil before it is open, and after it is lost
+	opening chan struct{}          // closed when a link that is being opened is open, or has failed; nil without one
+	failed  error                  // of opening a link, the last time
+	redial  time.Time              // when it is tried again
+	idle    map[string][]*exchange // of link, by the key of their last request
+	count   int                    // of idle
+}
+
+// peer returns a run of another node and its URL.
+func (n *Node) peer(run string) (*peer, string, error) {
+	dot := strings.LastIndexByte(run, '.')
+	epoch, err := strconv.ParseUint(run[dot+1:], 36, 64)
+	if err != nil || dot < 0 {
+		return nil, "", toolformat.Errorf(toolformat.NotFound, "no node %q", run)
+	}
+	url, failure := n.opts.Find(run[:dot], epoch)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	p := n.peers[run]
+	switch {
+	case n.closed:
+		failure = toolformat.Errorf(toolformat.Unavailable, "this node is closed")
+	case failure != nil && p != nil && failure.Code == toolformat.NotFound:
+		delete(n.peers, run)
+		n.work.Go(p.close)
+	case failure == nil && p == nil:
+		p = &peer{node: n, run: run}
+		n.peers[run] = p
+	}
+	if failure != nil {
+		return nil, "", failure
+	}
+	return p, url, nil
+}
+
+// close ends the link, with what is under way on it.
+func (p *peer) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	if p.link != nil {
+		p.link.Close()
+	}
+}
+
+// take returns an exchange for a request, if possible the one that has carried the last request of the
+// same key: the node at its other end reads the same header faster.
+func (p *peer) take(ctx context.Context, url, key string) (*exchange, error) {
+	link, x, err := p.connect(ctx, url, key)
+	if x != nil || err != nil {
+		return x, err
+	}
+	stream, err := link.OpenStream()
+	if err != nil {
+		return nil, err
+	}
+	return &exchange{Stream: stream, peer: p, link: link, in: bufio.NewReader(stream)}, nil
+}
+
+// connect waits until there is a link, and returns it, or an idle exchange on it.
+func (p *peer) connect(ctx context.Context, url, key string) (*smux.Session, *exchange, error) {
+	for {
+		p.mu.Lock()
+		link, x, opening, failed := p.link, p.takeIdle(key), p.opening, error(nil)
+		switch {
+		case p.closed:
+			failed = net.ErrClosed
+		case link == nil && opening == nil && time.Now().Before(p.redial):
+			failed = p.failed
+		case link == nil && opening == nil:
+			opening = make(chan struct{})
+			p.opening = opening
+			if !p.node.start(func() { p.open(url) }) {
+				failed = net.ErrClosed
+			}
+		}
+		p.mu.Unlock()
+		if link != nil || failed != nil {
+			return link, x, failed
+		}
+		select {
+		case <-opening:
+		case <-ctx.Done():
+			return nil, nil, context.Cause(ctx)
+		}
+	}
+}
+
+// takeIdle returns an idle exchange, nil if there is none; p.mu is held.
+func (p *peer) takeIdle(key string) *exchange {
+	if p.idle[key] == nil {
+		for key = range p.idle { // of any other
+			break
+		}
+	}
+	of := p.idle[key]
+	if len(of) == 0 {
+		return nil
+	}
+	last := of[len(of)-1]
+	p.count--
+	if p.idle[key] = of[:len(of)-1]; len(of) == 1 {
+		delete(p.idle, key)
+	}
+	return last
+}
+
+// put keeps an exchange for the next request.
+func (p *peer) put(x *exchange, key string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.link != x.link || p.count >= maxIdle {
+		x.Close()
+		return
+	}
+	p.idle[key] = append(p.idle[key], x)
+	p.count++
+}
+
+// open opens a link, and forgets it when it is lost.
+func (p *peer) open(url string) {
+	log := p.node.opts.Log.With("node", p.run, "url", url)
+	link, err := p.node.opts.Keys.dial(p.node.ctx, url)
+	p.mu.Lock()
+	p.link, p.failed, p.redial = link, err, time.Now().Add(redialAfter)
+	p.idle, p.count = map[string][]*exchange{}, 0
+	close(p.opening)
+	p.opening = nil
+	if link != nil && p.closed {
+		link.Close()
+	}
+	p.mu.Unlock()
+	if err != nil {
+		log.Warn("no link to another node", "error", err)
+		return
+	}
+	log.Debug("linked to another node")
+	_, err = link.AcceptStream() // the other end opens none: this is the loss of the link
+	link.Close()
+	p.mu.Lock()
+	p.link, p.idle, p.count = nil, nil, 0
+	p.mu.Unlock()
+	log.Debug("lost the link to another node", "error", err)
+}
+
+// deadlines makes an exceeded deadline of a stream what it is on other connections.
+type deadlines struct{ *smux.Stream }
+
+func (d deadlines) Read(p []byte) (int, error) {
+	n, err := d.Stream.Read(p)
+	return n, exceeded(err)
+}
+
+func (d deadlines) Write(p []byte) (int, error) {
+	n, err := d.Stream.Write(p)
+	return n, exceeded(err)
+}
+
+func exceeded(err error) error {
+	if err == smux.ErrTimeout {
+		return os.ErrDeadlineExceeded
+	}
+	return err
+}
