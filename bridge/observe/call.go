@@ -27,7 +27,7 @@ type Call struct {
 
 	Method string
 	Target string // the tool, prompt, resource or task, as the caller named it; may be ""
-	Server string // the member of the Bridge that it went to; "" if it went to none or to several
+	Server string // the member of the Bridge that it went to, or would have if no rule had refused it; "" without one, or of several
 
 	In, Out  int // bytes of the params, and of the result or of a server's error
 	Sent     int // bytes of the message to an MCP server, and of its response: the other side of In and Out
@@ -39,6 +39,8 @@ type Call struct {
 	Arguments json.RawMessage // as the caller sent them; nil unless Reading.Arguments asks for them
 	Result    json.RawMessage // as the caller got it; nil unless Reading.Results asks for it
 	Lost      int             // Calls before this one that the reader did not get, as it was too slow
+
+	withheld bool // it did not go to Server
 }
 
 // A Caller is the other end of a session, as far as a record may name it.

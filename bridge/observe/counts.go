@@ -92,7 +92,7 @@ func (c *Counts) count(calls []Call) {
 		call := &calls[i]
 		c.now.Lost += call.Lost
 		c.now.All.add(call)
-		if call.Server != "" {
+		if call.Server != "" && !call.withheld {
 			of := c.now.Servers[call.Server]
 			of.add(call)
 			c.now.Servers[call.Server] = of
@@ -129,7 +129,7 @@ func (u *used) add(c *Call) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.calls++
-	if c.Server != "" {
+	if c.Server != "" && !c.withheld {
 		if u.servers == nil {
 			u.servers = map[string]int{}
 		}

@@ -1,6 +1,7 @@
 package observe_test
 
 import (
+	"context"
 	"reflect"
 	"testing"
 	"testing/synctest"
@@ -9,6 +10,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/observe"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // Counts are up to date when they are read.
@@ -53,4 +55,40 @@ func TestCounts(t *testing.T) {
 			t.Errorf("%+v\nwant\n%+v", got, want)
 		}
 	})
+}
+
+// A call that a rule has refused is known by the server that has the tool, of which it is no call.
+func TestWithheld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var stream observe.Stream
+		counts := observe.NewCounts(&stream)
+		defer counts.Close()
+		below := bridge.New(bridge.Options{}, bridge.Member{Name: "a", Source: sourcetest.NewFake()}, bridge.Member{Name: "b", Source: sourcetest.NewFake()})
+		s, err := stream.Wrap(bridge.Wrap(below, func(below bridge.Session, _ *bridge.Caller) (bridge.Session, error) {
+			return refusing{below}, nil
+		}), nil).Open(t.Context(), caller())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		s.Do(t.Context(), toolsCall(t, "b__echo", "{}"))
+		s.Do(t.Context(), toolsCall(t, "c__echo", "{}"))
+		now := counts.Snapshot()
+		all, _ := counts.Recent(0)
+		if len(all) != 2 || all[0].Server != "b" || all[1].Server != "" {
+			t.Errorf("the calls are %+v", all)
+		}
+		if now.All.Failed != 2 || len(now.Servers) != 0 {
+			t.Errorf("counted: %+v", now)
+		}
+	})
+}
+
+// refusing refuses all calls by a rule.
+type refusing struct{ bridge.Session }
+
+func (refusing) Do(context.Context, *bridge.Request) bridge.Reply {
+	reply := bridge.Failed(toolformat.Errorf(toolformat.Denied, "no"))
+	reply.Decision = &bridge.Decision{Verdict: "deny", Rule: "rule 1"}
+	return reply
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/match"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
@@ -116,7 +117,7 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) (reply bridge.Rep
 		c.way = newWay(req, c.begun)
 		req = &c.way.Request
 	}
-	defer c.end(&reply) // after a panic, too
+	defer c.end(ctx, &reply) // after a panic, too
 	return s.Session.Do(ctx, req)
 }
 
@@ -150,12 +151,15 @@ type call struct {
 }
 
 // end gives the Call to the readers, and keeps nothing of the reply.
-func (c *call) end(reply *bridge.Reply) {
+func (c *call) end(ctx context.Context, reply *bridge.Reply) {
 	made := Call{
 		Number: c.session.stream.numbers.Add(1),
 		Time:   c.begun, Took: time.Since(c.begun), Caller: c.session.caller, Profile: c.session.profile, Model: cut(c.req.Model, maxName),
 		Method: cut(c.req.Method, maxName), Target: subject(c.req), Server: reply.Member, Out: len(reply.Result),
 		Queued: reply.Queued, Sent: reply.Sent, Received: reply.Received, Decision: reply.Decision,
+	}
+	if d := reply.Decision; d != nil && d.Rule != "" && reply.Err != nil && reply.Member == "" {
+		made.Server, made.withheld = c.session.serverOf(ctx, c.req), true
 	}
 	made.Outcome, made.Reason = outcomeOf(reply)
 	if reply.Err != nil {
@@ -177,6 +181,20 @@ func (c *call) end(reply *bridge.Reply) {
 		}
 		r.add(&made)
 	}
+}
+
+// serverOf returns the server that has the item of a request; "" if that is not known.
+func (s *session) serverOf(ctx context.Context, req *bridge.Request) string {
+	kind, key, ok := match.Subject(req)
+	if !ok {
+		return ""
+	}
+	l, _ := s.List(ctx, kind)
+	if l == nil {
+		return ""
+	}
+	it, _ := l.Find(key)
+	return it.Member
 }
 
 // argumentsOf returns a copy of the arguments of a request on one line, unless they are too long.
