@@ -62,8 +62,10 @@ func (s *session) ask(ctx context.Context, req *bridge.Request, c *Call, known *
 			return denied(r.Rule, r.Reason, "")
 		}
 	}
-	reply := s.Session.Do(ctx, req)
-	reply.Decision = &bridge.Decision{Verdict: string(Allow), Rule: ruling.Rule, By: by}
+	if stopped := s.opts.Desk.Stopped(); stopped != "" { // meanwhile
+		return denied("", stoppedNote+stopped, "")
+	}
+	reply := s.run(ctx, req, &bridge.Decision{Verdict: string(Allow), Rule: ruling.Rule, By: by})
 	if answer.Arguments != nil && reply.Err == nil {
 		reply.Result = noted(reply.Result, answer)
 	}

@@ -55,6 +55,11 @@ func (r *rule) compile() error {
 	return nil
 }
 
+// Asks reports whether a rule asks a person.
+func (p *Policy) Asks() bool {
+	return p != nil && slices.ContainsFunc(p.rules, func(r rule) bool { return r.Verdict == Ask })
+}
+
 // A Ruling is what a Policy has decided.
 type Ruling struct {
 	Verdict Verdict

@@ -38,6 +38,7 @@ type DeskOptions struct {
 // A Desk has the Approvals of all callers. It may be used from many goroutines.
 type Desk struct {
 	stopped atomic.Pointer[string]
+	running atomic.Int64           // calls that nobody has to decide about any more
 	pages   atomic.Pointer[string] // of SetPages
 
 	mu   sync.Mutex // guards what follows
@@ -89,8 +90,24 @@ func (d *Desk) options() DeskOptions {
 	return d.opts
 }
 
-// Stop denies all calls from now on, for a reason that callers are told, which is not "".
-func (d *Desk) Stop(reason string) { d.stopped.Store(&reason) }
+// Stop denies all calls from now on, for a reason that callers are told, which is not "", and the Approvals that
+// are undecided. It returns how many of these there were, and how many calls run, which go on.
+func (d *Desk) Stop(reason string) (denied, running int) {
+	d.stopped.Store(&reason)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.expire(time.Now())
+	for _, r := range d.all {
+		if r.State == Pending {
+			d.settle(r, Answer{Note: stoppedNote + reason}, "the operator")
+			denied++
+		}
+	}
+	return denied, int(d.running.Load())
+}
+
+// stoppedNote begins what a caller is told while all calls are stopped.
+const stoppedNote = "all calls are stopped: "
 
 // Resume ends what Stop has begun.
 func (d *Desk) Resume() { d.stopped.Store(nil) }
@@ -177,13 +194,18 @@ func (d *Desk) Decide(id string, answer Answer, by string) (Approval, error) {
 			return r.Approval, fmt.Errorf("approval %s: %w", r.ID, err)
 		}
 	}
+	d.settle(r, answer, by)
+	return r.Approval, nil
+}
+
+// settle decides about a request that is Pending; d.mu is held.
+func (d *Desk) settle(r *request, answer Answer, by string) {
 	r.State, r.By, r.Note, r.Changed, r.Expires = Denied, by, answer.Note, answer.Arguments, time.Now().Add(d.opts.Expiry)
 	if answer.Approve {
 		r.State = Approved
 	}
 	r.answer = answer
 	close(r.decided)
-	return r.Approval, nil
 }
 
 func isObject(raw json.RawMessage) bool {

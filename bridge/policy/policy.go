@@ -106,7 +106,7 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	case !ok && understood(req.Method):
 		return s.Session.Do(ctx, req)
 	case stopped != "":
-		return denied("", "all calls are stopped: "+stopped, "")
+		return denied("", stoppedNote+stopped, "")
 	case !ok:
 		return bridge.Failed(toolformat.Errorf(toolformat.Unsupported, "method not found: %s", req.Method))
 	}
@@ -142,6 +142,10 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 
 // run carries out a request by a decision; nil means that there was nothing to decide.
 func (s *session) run(ctx context.Context, req *bridge.Request, decision *bridge.Decision) bridge.Reply {
+	if uses(req.Method) {
+		s.opts.Desk.running.Add(1)
+		defer s.opts.Desk.running.Add(-1)
+	}
 	reply := s.Session.Do(ctx, req)
 	if decision != nil {
 		reply.Decision = decision

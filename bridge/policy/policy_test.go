@@ -339,6 +339,32 @@ func TestStop(t *testing.T) {
 	s.expect(s.call(t.Context(), session, "echo", `{}`, nil), "")
 }
 
+// What waits for approval when all calls are stopped is denied, and what runs goes on.
+func TestStopMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSetup(t, asks)
+		session, replies := s.open("ann", incapable), make(chan bridge.Reply)
+		go func() { replies <- s.call(t.Context(), session, "echo", `{}`, nil) }()
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { replies <- s.call(ctx, session, "wait", `{}`, nil) }()
+		synctest.Wait()
+		if denied, running := s.desk.Stop("an incident"); denied != 1 || running != 1 {
+			t.Errorf("%d denied, %d running", denied, running)
+		}
+		s.expect(<-replies, "denied by the operator (payments): all calls are stopped: an incident")
+		cancel()
+		s.expect(<-replies, "cancelled")
+		if denied, running := s.desk.Stop("an incident"); denied+running != 0 {
+			t.Errorf("%d denied, %d running afterwards", denied, running)
+		}
+		s.desk.Resume()
+		a := s.desk.Approvals()[0]
+		if _, err := s.desk.Decide(a.ID, policy.Answer{Approve: true}, "op"); err == nil || s.fake.Calls("echo") != 0 {
+			t.Errorf("what was denied is approved: %v; %d calls have run", err, s.fake.Calls("echo"))
+		}
+	})
+}
+
 // What a condition sees cannot be told apart by servers that read arguments differently.
 func TestArguments(t *testing.T) {
 	raw := func(s string) map[string]json.RawMessage { return map[string]json.RawMessage{"/amount": []byte(s)} }

@@ -23,12 +23,15 @@ func runApprovals(ctx context.Context, args []string, std streams) error {
 	if err := r.parseWords(args, 0); err != nil {
 		return err
 	}
-	all, err := r.approvals(ctx)
+	all, asks, err := r.approvals(ctx)
 	switch {
 	case err != nil:
 		return err
 	case r.json:
 		return printJSON(std.out, all)
+	case len(all) == 0 && !asks:
+		output.Item(std.out, "", `no call waits for approval, as no rule asks: one with "decision": "ask" in "policy": {"rules": […]} of the config does`)
+		return nil
 	case len(all) == 0:
 		output.Item(std.out, "", "no call waits for approval")
 		return nil
@@ -42,23 +45,25 @@ func runApprovals(ctx context.Context, args []string, std streams) error {
 	return output.Table(std.out, columns, output.Narrow(columns, rows, "CLIENT", "PRINCIPAL", "AGE"))
 }
 
-// approvals returns those of what runs.
-func (r *remote) approvals(ctx context.Context) ([]policy.Approval, error) {
+// approvals returns those of what runs, and without any whether a rule asks.
+func (r *remote) approvals(ctx context.Context) (all []policy.Approval, asks bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	all := []policy.Approval{}
+	all = []policy.Approval{}
 	asked, err := r.ask(ctx, &daemon.Command{Name: "approvals"}, func(line []byte) error {
-		var a policy.Approval
+		var a listedApproval
 		if err := json.Unmarshal(line, &a); err != nil {
 			return err
 		}
-		all = append(all, a)
+		if asks = asks || a.Asks; a.ID != "" {
+			all = append(all, a.Approval)
+		}
 		return nil
 	})
 	if err == nil && asked == 0 {
 		err = r.nothingRuns()
 	}
-	return all, err
+	return all, asks, err
 }
 
 func runApprovalsShow(ctx context.Context, args []string, std streams) error {
@@ -69,7 +74,7 @@ func runApprovalsShow(ctx context.Context, args []string, std streams) error {
 	if r.NArg() == 0 {
 		return usagef("approvals show: %s", noID)
 	}
-	all, err := r.approvals(ctx)
+	all, _, err := r.approvals(ctx)
 	if err != nil {
 		return err
 	}

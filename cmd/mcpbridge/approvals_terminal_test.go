@@ -28,6 +28,8 @@ func TestCallAtATerminal(t *testing.T) {
 		{"abc", [][2]string{{"look at it", ""}, {`run echo {"text":"abc"}?`, ""}, {"[y]es, [n]o and why, [e]dit: ", "y\r"}}, "abc", 0},
 		{"abc", [][2]string{{"[e]dit: ", "e\r"}, {"arguments: ", `{"text":"other"}` + "\r"}}, "with arguments that the person who approved it has changed", 0},
 		{"abc", [][2]string{{"[e]dit: ", "n not now\r"}}, "denied by the user (rule 1): the user says: not now", exitAway},
+		{"abc", [][2]string{{"[e]dit: ", "\x04"}}, "denied by the user (rule 1): the user did not answer", exitAway},
+		{"abc", [][2]string{{"[e]dit: ", "e\r"}, {"arguments: ", "\x04"}}, "denied by the user (rule 1): the user did not answer", exitAway},
 		{"b", [][2]string{{"[y]es, [n]o and why: ", "e\r"}, {"expected y or n", ""}, {"[y]es, [n]o and why: ", "a\r"}, {"[y]es, [n]o and why: ", "y\r"}}, "b", 0},
 	} {
 		k := &talk{T: t}

@@ -266,6 +266,10 @@ func askAt(std streams) func(context.Context, policy.Approval) (policy.Answer, b
 	return func(ctx context.Context, a policy.Approval) (policy.Answer, bool) {
 		q := &providers.Question{Call: &providers.Call{Name: a.Target, Arguments: a.Arguments}, Ruling: providers.Ruling{Reason: a.Reason, Fixed: !a.Edit, Once: true}}
 		d, err := asks.decide(ctx, q)
+		if err == io.EOF {
+			fmt.Fprintln(std.err) // the cursor is behind the question
+			return policy.Answer{Note: noAnswer}, true
+		}
 		return policy.Answer{Approve: d.Verdict != providers.VerdictDeny, Note: d.Reason, Arguments: d.Arguments}, err == nil
 	}
 }
@@ -274,10 +278,13 @@ func askAt(std streams) func(context.Context, policy.Approval) (policy.Answer, b
 func (a *approver) approve(ctx context.Context, q *providers.Question) providers.Decision {
 	d, err := a.decide(ctx, q)
 	if err != nil {
-		return providers.Decision{Verdict: providers.VerdictDeny, Reason: "the user did not answer"}
+		return providers.Decision{Verdict: providers.VerdictDeny, Reason: noAnswer}
 	}
 	return d
 }
+
+// noAnswer is why a call is denied whose user has ended the input in place of an answer.
+const noAnswer = "the user did not answer"
 
 // decide asks until the user has decided.
 func (a *approver) decide(ctx context.Context, q *providers.Question) (providers.Decision, error) {

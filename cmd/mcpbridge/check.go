@@ -85,7 +85,7 @@ type checkReport struct {
 	Servers  []checkedServer `json:"servers"`
 	APIs     []checkedAPI    `json:"apis,omitempty"`
 	Warnings []string        `json:"warnings,omitempty"` // of the config
-	Faults   []string        `json:"faults,omitempty"`   // tools that are missing or changed
+	Faults   []string        `json:"faults,omitempty"`   // tools that are missing or changed, and that all calls are stopped
 	Notes    []string        `json:"notes,omitempty"`    // nothing is wrong, and something could be better
 }
 
@@ -332,6 +332,9 @@ func (c *checker) rest(ctx context.Context) {
 		r.Faults = append(r.Faults, problem.Text)
 	}
 	r.Faults = append(r.Faults, c.Warnings()...)
+	if reason := c.Approvals.Stopped(); reason != "" {
+		r.Faults = append(r.Faults, "all calls are stopped (mcpbridge stop --lift ends that): "+reason)
+	}
 	r.Notes = append(c.Advice(), across...)
 	if note := c.shellOnly(); note != "" {
 		r.Notes = append(r.Notes, note)

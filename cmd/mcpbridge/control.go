@@ -122,17 +122,12 @@ func (c *control) run(ctx context.Context, command *daemon.Command, out io.Write
 			done, err = c.open(), nil
 		}
 	case "approvals":
-		for _, a := range c.desk.Approvals() {
-			if err := lines.Encode(a); err != nil {
-				return err
-			}
-		}
-		return nil
+		return c.approvals(lines)
 	case "decide":
 		done, err = c.decide(command)
 	case "stop-calls":
-		c.desk.Stop(command.Reason)
-		done = "all calls are stopped"
+		denied, running := c.desk.Stop(command.Reason)
+		return lines.Encode(stoppedCalls{Done: "all calls are stopped", Denied: denied, Running: running})
 	case "lift":
 		c.desk.Resume()
 		done = "calls run again"

@@ -35,11 +35,12 @@ type testedRule struct {
 }
 
 func runPolicyTest(ctx context.Context, args []string, std streams) error {
-	f := newFlags("policy test", "policy test NAME [--args JSON] [--principal P] [--client NAME] [--model M] [flags]", policyTestAbout, std)
+	f := newFlags("policy test", "policy test NAME [--args JSON] [--principal P] [--client NAME] [--profile NAME] [--model M] [flags]", policyTestAbout, std)
 	arguments := f.String("args", "{}", "the arguments of the call, a `JSON` object")
 	principal := f.String("principal", "", "the `PRINCIPAL` that calls")
 	client := f.String("client", "", "the `NAME` by which the client calls itself")
 	model := f.String("model", "", "the model that has made the call, as `PROVIDER/MODEL`")
+	f.addProfile()
 	asJSON := f.Bool("json", false, "print one JSON object")
 	f.check = func(words []string) error {
 		switch {

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -96,10 +97,27 @@ func (r *remote) stopCalls(ctx context.Context, reason string, lift bool, std st
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	asked, err := r.ask(ctx, command, func([]byte) error { return nil })
+	var all stoppedCalls
+	asked, err := r.ask(ctx, command, func(line []byte) error {
+		var of stoppedCalls
+		err := json.Unmarshal(line, &of)
+		all.Denied, all.Running = all.Denied+of.Denied, all.Running+of.Running
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(std.out, "%s (%s told)\n", done, plural(asked, "program"))
+	told := plural(asked, "program") + " told"
+	if !lift && asked > 0 {
+		told += fmt.Sprintf("; %s waiting for approval denied, %s still running", plural(all.Denied, "call"), plural(all.Running, "call"))
+	}
+	_, err = fmt.Fprintf(std.out, "%s (%s)\n", done, told)
 	return err
+}
+
+// stoppedCalls is what a program says whose calls are stopped.
+type stoppedCalls struct {
+	Done    string `json:"done"`
+	Denied  int    `json:"denied"`  // that waited for approval
+	Running int    `json:"running"` // that go on
 }
