@@ -1,0 +1,269 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Bucket is a set of keys with values that all nodes share. A key is any text; its parts, which patterns
+// match, have dots between them. Its methods may be called at once by several goroutines. Their errors
+// are those of this package, or of ctx when it was canceled.
+type Bucket struct {
+	e      *Engine
+	name   string // of the stream
+	prefix string // of subjects
+	config jetstream.StreamConfig
+
+	mu     sync.Mutex // guards what follows
+	stream jetstream.Stream
+	born   time.Time // when the stream was made, by this node's clock
+}
+
+// Entry is a key with its value.
+type Entry struct {
+	Key      string
+	Value    []byte // not to be changed
+	Revision uint64 // grows with each change of any key of the bucket
+	Deleted  bool   // in a watch: the key was deleted, or its time has passed
+}
+
+// markerTTL is how long it can be seen that a key was deleted, by a watch that begins again.
+const markerTTL = time.Minute
+
+// The headers of what is written. Other tools for key-value pairs on NATS understand them.
+const (
+	operationHeader = "KV-Operation"
+	deleteOperation = "DEL"
+)
+
+// Bucket returns the bucket of a name, which is letters and digits. It is made when it is first used. A value
+// is kept for ttl after it was written; 0 keeps it until it is deleted.
+func (e *Engine) Bucket(name string, ttl time.Duration) *Bucket {
+	b := &Bucket{e: e, name: "KV_mb_" + e.options.Cluster + "_" + name}
+	b.prefix = "$KV." + b.name[len("KV_"):] + "."
+	b.config = jetstream.StreamConfig{
+		Name: b.name, Subjects: []string{b.prefix + ">"}, Storage: jetstream.FileStorage,
+		MaxMsgsPerSubject: 1, MaxMsgs: -1, MaxBytes: -1, MaxMsgSize: -1, MaxConsumers: -1, MaxAge: ttl,
+		Discard: jetstream.DiscardNew, AllowRollup: true, DenyDelete: true, // as every bucket of NATS
+		AllowMsgTTL: true, SubjectDeleteMarkerTTL: markerTTL,
+		// AllowDirect is not set: a server that lags behind would answer.
+	}
+	return b
+}
+
+// Get returns the value of a key.
+func (b *Bucket) Get(ctx context.Context, key string) (Entry, error) {
+	entry, err := b.last(ctx, key)
+	if err == nil && entry.Deleted {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return Entry{}, failure(ctx, "get "+key, err)
+	}
+	return entry, nil
+}
+
+// Put sets the value of a key. It is kept for ttl, in whole seconds, if that is not 0 and is less than the
+// bucket's.
+func (b *Bucket) Put(ctx context.Context, key string, value []byte, ttl time.Duration) (revision uint64, err error) {
+	revision, err = b.write(ctx, key, value, ttl)
+	return revision, failure(ctx, "put "+key, err)
+}
+
+// Create is a Put that fails with ErrExists if the key has a value.
+func (b *Bucket) Create(ctx context.Context, key string, value []byte, ttl time.Duration) (revision uint64, err error) {
+	revision, err = b.write(ctx, key, value, ttl, jetstream.WithExpectLastSequencePerSubject(0))
+	if isConflict(err) {
+		var is Entry
+		switch is, err = b.last(ctx, key); {
+		case err == nil && is.Deleted:
+			revision, err = b.write(ctx, key, value, ttl, jetstream.WithExpectLastSequencePerSubject(is.Revision))
+		case err == nil:
+			err = ErrExists
+		}
+	}
+	if isConflict(err) || errors.Is(err, ErrNotFound) { // another was faster
+		err = ErrExists
+	}
+	return revision, failure(ctx, "create "+key, err)
+}
+
+// Update is a Put that fails with ErrConflict if the revision of the key is not that of the parameter.
+func (b *Bucket) Update(ctx context.Context, key string, value []byte, revision uint64, ttl time.Duration) (uint64, error) {
+	next, err := b.write(ctx, key, value, ttl, jetstream.WithExpectLastSequencePerSubject(revision))
+	if isConflict(err) {
+		err = ErrConflict
+	}
+	return next, failure(ctx, "update "+key, err)
+}
+
+// Delete takes a key from the bucket; it is no error if there is none. If revision is not 0 and is not that of the
+// key, the error is ErrConflict.
+func (b *Bucket) Delete(ctx context.Context, key string, revision uint64) error {
+	m := &nats.Msg{Subject: b.prefix + subject(key), Header: nats.Header{operationHeader: {deleteOperation}}}
+	options := []jetstream.PublishOpt{jetstream.WithMsgTTL(markerTTL)}
+	if revision != 0 {
+		options = append(options, jetstream.WithExpectLastSequencePerSubject(revision))
+	}
+	_, err := b.publish(ctx, m, options...)
+	if isConflict(err) {
+		err = ErrConflict
+	}
+	return failure(ctx, "delete "+key, err)
+}
+
+func (b *Bucket) write(ctx context.Context, key string, value []byte, ttl time.Duration, options ...jetstream.PublishOpt) (uint64, error) {
+	if len(value) > MaxSize {
+		return 0, ErrTooLarge
+	}
+	if ttl > 0 {
+		options = append(options, jetstream.WithMsgTTL((ttl + time.Second - 1).Truncate(time.Second)))
+	}
+	ack, err := b.publish(ctx, &nats.Msg{Subject: b.prefix + subject(key), Data: value}, options...)
+	if err != nil {
+		return 0, err
+	}
+	return ack.Sequence, nil
+}
+
+func (b *Bucket) publish(ctx context.Context, m *nats.Msg, options ...jetstream.PublishOpt) (ack *jetstream.PubAck, err error) {
+	err = b.do(ctx, func(ctx context.Context, _ jetstream.Stream) error {
+		ack, err = b.e.js.PublishMsg(ctx, m, append(options, jetstream.WithRetryAttempts(0))...)
+		return err
+	})
+	return ack, err
+}
+
+// last returns the last entry of a key, which may be that it was deleted.
+func (b *Bucket) last(ctx context.Context, key string) (entry Entry, err error) {
+	err = b.do(ctx, func(ctx context.Context, s jetstream.Stream) error {
+		m, err := s.GetLastMsgForSubject(ctx, b.prefix+subject(key))
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return ErrNotFound
+		} else if err == nil {
+			entry = Entry{Key: key, Value: m.Data, Revision: m.Sequence, Deleted: isMarker(m.Header)}
+		}
+		return err
+	})
+	return entry, err
+}
+
+// isMarker reports whether what has these headers says that a key is gone.
+func isMarker(h nats.Header) bool {
+	return h.Get(operationHeader) != "" || h.Get(jetstream.MarkerReasonHeader) != ""
+}
+
+// do runs an operation with the bucket's stream. If the stream is gone it is made again and the operation
+// is tried once more.
+func (b *Bucket) do(ctx context.Context, op func(context.Context, jetstream.Stream) error) error {
+	ctx, cancel, err := b.e.bound(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	for again := true; ; again = false {
+		s, err := b.open(ctx)
+		if err == nil {
+			err = op(ctx, s)
+		}
+		gone := errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrNoStreamResponse)
+		if gone {
+			b.mu.Lock()
+			b.stream = nil
+			b.mu.Unlock()
+		}
+		if !gone || !again {
+			return err
+		}
+	}
+}
+
+// open returns the bucket's stream, which it makes if there is none.
+func (b *Bucket) open(ctx context.Context) (jetstream.Stream, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.stream != nil {
+		return b.stream, nil
+	}
+	if err := b.e.support(ctx); err != nil {
+		return nil, err
+	}
+	s, err := b.e.js.Stream(ctx, b.name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		s, err = b.replicate(ctx, b.e.js.CreateStream, b.config)
+		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another node was faster
+			s, err = b.e.js.Stream(ctx, b.name)
+		}
+	} else if err == nil && s.CachedInfo().Config.Replicas < b.replicas() {
+		if more, err := b.replicate(ctx, b.e.js.UpdateStream, s.CachedInfo().Config); err == nil {
+			s = more
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	b.stream = s
+	info := s.CachedInfo()
+	b.born = time.Now().Add(info.Created.Sub(info.TimeStamp))
+	return s, nil
+}
+
+// support refuses a NATS that would take what it does not know for what it does: counters are the newest
+// that is needed here, and expiry of single keys.
+func (e *Engine) support(ctx context.Context) error {
+	if e.supported.Load() {
+		return nil
+	}
+	account, err := e.js.AccountInfo(ctx)
+	if err != nil {
+		return err
+	}
+	if account.API.Level < 2 {
+		return fmt.Errorf("%w: nats-server %s is too old: 2.12 or later is needed", ErrUnavailable, e.conn.ConnectedServerVersion())
+	}
+	e.supported.Store(true)
+	return nil
+}
+
+// replicas returns on how many servers the bucket is to be, if there are so many.
+func (b *Bucket) replicas() int {
+	if b.e.options.Replicas > 0 {
+		return b.e.options.Replicas
+	}
+	return 3
+}
+
+// replicate makes or updates the stream, on fewer servers where nobody asked for a number and there are not so many.
+func (b *Bucket) replicate(ctx context.Context, do func(context.Context, jetstream.StreamConfig) (jetstream.Stream, error), c jetstream.StreamConfig) (jetstream.Stream, error) {
+	c.Replicas = b.replicas()
+	s, err := do(ctx, c)
+	var api *jetstream.APIError
+	if errors.As(err, &api) && (api.ErrorCode == codeNoPeers || api.ErrorCode == codeNoReplicas) {
+		if b.e.options.Replicas > 0 {
+			return nil, fmt.Errorf("%w: %d replicas asked for: %w", ErrUnavailable, c.Replicas, err)
+		}
+		c.Replicas = 1
+		s, err = do(ctx, c)
+	}
+	return s, err
+}
+
+// The codes with which a server refuses more replicas than there are servers.
+const (
+	codeNoPeers    jetstream.ErrorCode = 10005
+	codeNoReplicas jetstream.ErrorCode = 10074
+)
+
+// settled returns when the bucket is d old.
+func (b *Bucket) settled(ctx context.Context, d time.Duration) (time.Time, error) {
+	err := b.do(ctx, func(context.Context, jetstream.Stream) error { return nil })
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.born.Add(d), err
+}
