@@ -3,10 +3,10 @@
 // A [Rate] is a token bucket for each principal, in which the calls of all tools count that match its
 // pattern: it has room for Burst calls, and every Per/Calls for one more. A call needs room in the bucket of
 // each rate that matches, and is refused with the time after which to try again. Which rates a caller has
-// depends on its profile. The operator has none. A Rate that is daily is a quota instead: a count of calls that
+// depends on its profile. The operator has none. All callers use one bucket of a Rate that is shared. A Rate that is daily is a quota instead: a count of calls that
 // begins anew at midnight, which a [Store] keeps across restarts.
 //
-// rates.go has the [Buckets] and their wrapper, bucket.go one of them, quota.go a quota.
+// rates.go has the [Buckets] and their wrapper, bucket.go one of them, quota.go a quota, use.go what is used of quotas.
 //
 // A call takes no lock but that of a quota, which is held while its Store is changed. Buckets.mu is taken alone, when
 // a session begins or ends. There are no goroutines:

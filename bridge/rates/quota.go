@@ -34,7 +34,10 @@ type quota struct {
 }
 
 func newQuota(of *key) *quota {
-	name := wire.AppendString(nil, of.principal)
+	name := []byte("shared")
+	if !of.rate.Shared {
+		name = wire.AppendString(nil, of.principal)
+	}
 	name = wire.AppendString(append(name, ' '), of.profile)
 	return &quota{calls: of.rate.Calls, key: string(wire.AppendString(append(name, ' '), of.rate.Match)), store: of.store}
 }

@@ -3,6 +3,7 @@ package rates_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -150,4 +151,43 @@ func TestQuotaAtOnce(t *testing.T) {
 			t.Errorf("%d changes", m.changes)
 		}
 	}
+}
+
+// A shared rate is that of all callers together, in all processes, and what was used of quotas can be read.
+func TestShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &memory{}
+		of := rates.Rates{Store: store, Common: []rates.Rate{
+			{Match: "echo", Calls: 3, Daily: true, Shared: true}, {Match: "*", Calls: 2, Daily: true}, {Match: "spaced", Calls: 1, Per: time.Hour, Shared: true},
+		}}
+		var processes [2]rates.Buckets
+		for i, principal := range []string{"ann", "bob", "eve"} {
+			if e := call(open(t, processes[i%2].Wrap(sourcetest.NewFake(), of), named(principal, "")), "echo"); e != nil {
+				t.Errorf("%s: %v", principal, e)
+			}
+		}
+		ann := open(t, processes[0].Wrap(sourcetest.NewFake(), of), named("ann", ""))
+		if e := call(ann, "echo"); e == nil || !strings.HasPrefix(e.Message, "too many calls of tool echo: at most 3 a day of all callers together; the day ends at 00:00 UTC") {
+			t.Errorf("the fourth call: %v", e)
+		}
+		if e := call(ann, "spaced"); e != nil {
+			t.Error(e)
+		}
+		if e := call(open(t, processes[0].Wrap(sourcetest.NewFake(), of), named("max", "")), "spaced"); e == nil || !strings.Contains(e.Message, "at most 1 per hour of all callers together; try again in") {
+			t.Errorf("another one within the hour: %v", e)
+		}
+		want := []rates.Quota{
+			{Match: "*", Principal: "ann", Calls: 2, Used: 2}, {Match: "echo", Shared: true, Calls: 3, Used: 3},
+			{Match: "*", Principal: "eve", Calls: 2, Used: 1}, {Match: "*", Principal: "max", Calls: 2},
+		}
+		if got := processes[0].Quotas(); !slices.Equal(got, want) {
+			t.Errorf("the quotas are %+v, want %+v", got, want)
+		}
+		time.Sleep(24 * time.Hour)
+		for _, q := range processes[0].Quotas() {
+			if q.Used != 0 {
+				t.Errorf("on the next day: %+v", q)
+			}
+		}
+	})
 }

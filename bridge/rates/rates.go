@@ -16,11 +16,12 @@ import (
 
 // A Rate bounds the calls of the tools that match a pattern, in all.
 type Rate struct {
-	Match string // of bridge.Match
-	Calls int
-	Per   time.Duration
-	Burst int  // calls that may come at once; 0 means Calls
-	Daily bool // Calls are those of a day of UTC, however they are spread; Per and Burst have no meaning
+	Match  string // of bridge.Match
+	Calls  int
+	Per    time.Duration
+	Burst  int  // calls that may come at once; 0 means Calls
+	Daily  bool // Calls are those of a day of UTC, however they are spread; Per and Burst have no meaning
+	Shared bool // all callers that have the Rate share it, in place of the sessions of one principal
 }
 
 // Rates are those of all callers.
@@ -118,8 +119,12 @@ func (b *Buckets) use(of key, rates []Rate, store Store) (all []*shared, begun t
 	if len(b.all) >= b.most {
 		b.clear()
 	}
-	for _, of.rate = range rates {
-		if of.store = nil; of.rate.Daily {
+	for _, rate := range rates {
+		of := key{principal: of.principal, profile: of.profile, rate: rate}
+		if rate.Shared {
+			of.principal = ""
+		}
+		if rate.Daily {
 			of.store = store
 		}
 		own := b.all[of]
@@ -226,9 +231,13 @@ func refused(tool string, r *Rate, wait time.Duration) *toolformat.Error {
 	if r.Match != tool {
 		what += " (" + r.Match + ")"
 	}
-	bound := fmt.Sprintf("%d per %s; try again in %s", r.Calls, unit(r.Per), spell(wait))
+	of := ""
+	if r.Shared {
+		of = " of all callers together"
+	}
+	bound := fmt.Sprintf("%d per %s%s; try again in %s", r.Calls, unit(r.Per), of, spell(wait))
 	if r.Daily {
-		bound = fmt.Sprintf("%d a day; the day ends at 00:00 UTC, in %s", r.Calls, spell(wait))
+		bound = fmt.Sprintf("%d a day%s; the day ends at 00:00 UTC, in %s", r.Calls, of, spell(wait))
 	}
 	e := toolformat.Errorf(toolformat.Unavailable, "too many calls of %s: at most %s", what, bound)
 	e.After, e.NotRun = wait, true

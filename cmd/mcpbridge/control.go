@@ -16,6 +16,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/observe"
 	"github.com/mcpbridge/mcpbridge/bridge/policy"
 	"github.com/mcpbridge/mcpbridge/bridge/process"
+	"github.com/mcpbridge/mcpbridge/bridge/rates"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/logbook"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
@@ -31,6 +32,7 @@ type control struct {
 	counts *observe.Counts
 	desk   *policy.Desk // of the calls that wait for a person
 	stacks func() []*stack.Stack
+	quotas func() []rates.Quota
 	end    func()        // ends the program
 	refuse func() int64  // how often it has refused; nil for a daemon
 	reload func() error  // reads the config anew; nil without one
@@ -52,6 +54,7 @@ type processState struct {
 	Failed  int           `json:"failed"`
 	Refused int64         `json:"refused,omitempty"` // requests that were not let in, or by a limit
 	Servers []serverState `json:"servers"`
+	Quotas  []rates.Quota `json:"quotas,omitempty"` // of daily rates, the fullest first
 }
 
 // serverState is a server, or one of its processes if each caller has its own.
@@ -212,6 +215,7 @@ func (c *control) state() processState {
 	delete(groups, 0) // of a server without a process
 	st.PID, st.Memory, st.Servers = os.Getpid(), processes[os.Getpid()], []serverState{}
 	st.Callers, st.Calls, st.Failed = now.All.Callers, now.All.Calls, now.All.Failed
+	st.Quotas = c.quotas()
 	if c.refuse != nil {
 		st.Refused = c.refuse()
 	}
@@ -279,7 +283,7 @@ func (l *live) newControl(book *logbook.Book, listen string, end func()) *contro
 	version, _ := build()
 	c := &control{
 		about: processState{Kind: "serve", Config: l.cfg.Path, Listen: listen, TLS: l.cfg.TLS.Cert != "", Version: version, Since: time.Now()},
-		book:  book, counts: observe.NewCounts(l.Calls()), desk: l.pool.Approvals, stacks: func() []*stack.Stack { return []*stack.Stack{l.Live.Stack()} }, end: end, refuse: func() int64 { return l.front.Refused() },
+		book:  book, counts: observe.NewCounts(l.Calls()), desk: l.pool.Approvals, quotas: l.pool.Buckets.Quotas, stacks: func() []*stack.Stack { return []*stack.Stack{l.Live.Stack()} }, end: end, refuse: func() int64 { return l.front.Refused() },
 	}
 	if c.about.Config != "" {
 		c.reload = func() error {

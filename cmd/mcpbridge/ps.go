@@ -208,6 +208,37 @@ func (st *processState) print(w io.Writer, now time.Time) error {
 		where = strings.TrimSpace(scheme + st.Listen + " " + st.Config)
 	}
 	output.Item(w, st.Kind+" ", where+" ("+strings.Join(about, ", ")+")")
+	if err := st.printServers(w, now); err != nil {
+		return err
+	}
+	return st.printQuotas(w)
+}
+
+// maxQuotas is how many quotas are printed: the fullest.
+const maxQuotas = 20
+
+// printQuotas prints what has been used of daily rates.
+func (st *processState) printQuotas(w io.Writer) error {
+	if len(st.Quotas) == 0 {
+		return nil
+	}
+	rows := [][]string{{"CALLS TODAY", "OF", "TOOLS", "PRINCIPAL", "PROFILE"}}
+	for _, q := range st.Quotas[:min(len(st.Quotas), maxQuotas)] {
+		principal := orDash(q.Principal)
+		if q.Shared {
+			principal = "all together"
+		}
+		rows = append(rows, []string{strconv.Itoa(q.Used), strconv.Itoa(q.Calls), q.Match, principal, orDash(q.Profile)})
+	}
+	if err := output.Table(w, output.Width(w), rows); err != nil || len(st.Quotas) <= maxQuotas {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "and %s of which less was used (--json has all)\n", plural(len(st.Quotas)-maxQuotas, "quota"))
+	return err
+}
+
+// printServers prints a table of the servers, and what should be known of them.
+func (st *processState) printServers(w io.Writer, now time.Time) error {
 	if len(st.Servers) == 0 {
 		return nil
 	}

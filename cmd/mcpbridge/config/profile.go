@@ -30,11 +30,12 @@ type Profile struct {
 
 // A Rate bounds how often each caller may call the tools that match a pattern, in all.
 type Rate struct {
-	Match string
-	Calls int
-	Per   time.Duration
-	Burst int  // calls at once; default: Calls
-	Daily bool // Calls are those of a day of UTC, in place of Per and Burst
+	Match  string
+	Calls  int
+	Per    time.Duration
+	Burst  int  // calls at once; default: Calls
+	Daily  bool // Calls are those of a day of UTC, in place of Per and Burst
+	Shared bool // of all callers together
 }
 
 type patterns = struct{ Include, Exclude []string }
@@ -187,7 +188,7 @@ func readRatesOf(d *decoder, n node, match string) (rates []Rate, ok bool) {
 	}
 	for _, n := range own {
 		if rate, valid := readRate(d, n); valid {
-			if rate.Daily && slices.ContainsFunc(rates, func(r Rate) bool { return r.Daily }) {
+			if rate.Daily && slices.ContainsFunc(rates, func(r Rate) bool { return r.Daily && r.Shared == rate.Shared }) {
 				d.errorf(n, "is another number of calls a day: keep one")
 			}
 			rate.Match = match
@@ -201,8 +202,9 @@ func readRatesOf(d *decoder, n node, match string) (rates []Rate, ok bool) {
 var units = map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}
 
 func readRate(d *decoder, n node) (r Rate, ok bool) {
-	const want = `expected a rate such as "60/m", "600/h burst 20" or "2000/day", per s, m, h, d or day, with numbers below 1048576`
+	const want = `expected a rate such as "60/m", "600/h burst 20", "2000/day" or "50/day shared", per s, m, h, d or day, with numbers below 1048576`
 	_, ok = d.textIf(n, want, func(text string) bool {
+		text, r.Shared = strings.CutSuffix(text, " shared")
 		text, burst, bursts := strings.Cut(text, " burst ")
 		calls, unit, _ := strings.Cut(text, "/")
 		r.Daily = unit == "day" && !bursts

@@ -38,7 +38,7 @@ func (s *Stack) rates(source bridge.Source) bridge.Source {
 	if s.quotas == nil && slices.ContainsFunc(all, daily) {
 		s.log.Warn(`rate: there is no folder for the calls of a day: they are forgotten when the program ends`)
 	}
-	return s.pool.buckets.Wrap(source, of)
+	return s.pool.Buckets.Wrap(source, of)
 }
 
 // quotaFile is the name of a file that has the calls of the latest days.

@@ -27,12 +27,12 @@ import (
 type Pool struct {
 	Desk      weblogin.Desk // where people log in to servers at which each has an account of its own
 	Approvals *policy.Desk  // the calls that wait for a person; it may stop all
+	Buckets   rates.Buckets // what callers have used of their rates
 
 	id         string // by which a loop of bridges is found
 	supervisor *process.Supervisor
 	children   mcpclient.Children
 	calls      callRecord
-	buckets    rates.Buckets
 	books      books
 	lending    *web.Lending
 
