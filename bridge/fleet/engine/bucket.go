@@ -22,6 +22,7 @@ type Bucket struct {
 
 	mu     sync.Mutex // guards what follows
 	stream jetstream.Stream
+	opened time.Time
 	born   time.Time // when the stream was made, by this node's clock
 }
 
@@ -134,7 +135,7 @@ func (b *Bucket) write(ctx context.Context, key string, value []byte, ttl time.D
 
 func (b *Bucket) publish(ctx context.Context, m *nats.Msg, options ...jetstream.PublishOpt) (ack *jetstream.PubAck, err error) {
 	err = b.do(ctx, func(ctx context.Context, _ jetstream.Stream) error {
-		ack, err = b.e.js.PublishMsg(ctx, m, append(options, jetstream.WithRetryAttempts(0))...)
+		ack, err = b.e.js.PublishMsg(ctx, m, options...)
 		return err
 	})
 	return ack, err
@@ -184,11 +185,14 @@ func (b *Bucket) do(ctx context.Context, op func(context.Context, jetstream.Stre
 	}
 }
 
+// replicasAgain is after how long more replicas are tried again: a cluster begins with fewer servers.
+const replicasAgain = time.Minute
+
 // open returns the bucket's stream, which it makes if there is none.
 func (b *Bucket) open(ctx context.Context) (jetstream.Stream, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.stream != nil {
+	if b.stream != nil && (b.stream.CachedInfo().Config.Replicas >= b.replicas() || time.Since(b.opened) < replicasAgain) {
 		return b.stream, nil
 	}
 	if err := b.e.support(ctx); err != nil {
@@ -208,9 +212,9 @@ func (b *Bucket) open(ctx context.Context) (jetstream.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.stream = s
+	b.stream, b.opened = s, time.Now()
 	info := s.CachedInfo()
-	b.born = time.Now().Add(info.Created.Sub(info.TimeStamp))
+	b.born = b.opened.Add(info.Created.Sub(info.TimeStamp))
 	return s, nil
 }
 

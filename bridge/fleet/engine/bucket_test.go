@@ -176,7 +176,7 @@ func TestEngineAwayAtStart(t *testing.T) {
 	stopServer(s)
 	begin := time.Now()
 	e := open(t, s.ClientURL(), "a")
-	e.Announce(Node{})
+	announce(t, e, Node{})
 	b := e.Bucket("things", 0)
 	changes, _ := watched(t, b, ">")
 	lease := e.Lease("x")

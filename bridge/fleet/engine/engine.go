@@ -16,8 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Options say where a cluster's NATS is and who this node is. Cluster, Node and one of URL and Server
-// are needed.
+// Options say where a cluster's NATS is and who this node is. Cluster, Node and URL are needed.
 type Options struct {
 	Cluster string // separates clusters on one NATS: 1 to 32 letters, digits and -
 	Node    string // this node's id, which no other running node has
@@ -26,13 +25,10 @@ type Options struct {
 	Credentials string // the path of a .creds file, if NATS wants one
 	CA          string // the path of a PEM file of authorities that sign NATS' certificate, if not the system's
 
-	// Server is a server in this process, instead of URL.
-	Server interface{ InProcessConn() (net.Conn, error) }
-
 	// Replicas is on how many servers of NATS the state is. 0 is three where NATS has so many, else one.
 	Replicas int
 
-	// LeaseTTL is how long a lease of a node that has died keeps the others waiting; 0 is 10 s.
+	// LeaseTTL is how long a lease of a node that has died keeps the others waiting, at least 1 s; 0 is 10 s.
 	LeaseTTL time.Duration
 
 	Log *slog.Logger // nil for none
@@ -40,8 +36,8 @@ type Options struct {
 	presence time.Duration // how long a node that has died is listed; 0 is 6 s
 }
 
-// Engine is this node's part in a cluster. Its methods may be called at once by several goroutines, but
-// none by a function that it calls may be Close.
+// Engine is this node's part in a cluster. Its methods may be called at once by several goroutines. A function
+// that it calls must not call Close.
 type Engine struct {
 	options Options
 	log     *slog.Logger
@@ -91,8 +87,14 @@ func Open(o Options) (*Engine, error) {
 	if o.Node == "" || len(o.Node) > 128 {
 		return nil, fmt.Errorf("node id %q: use 1 to 128 bytes", o.Node)
 	}
+	if o.URL == "" {
+		return nil, errors.New("no URL of NATS: set one, as nats://host:4222")
+	}
 	if o.LeaseTTL == 0 {
 		o.LeaseTTL = 10 * time.Second
+	}
+	if o.LeaseTTL < time.Second {
+		return nil, fmt.Errorf("lease TTL %v: use at least 1s", o.LeaseTTL)
 	}
 	if o.presence == 0 {
 		o.presence = 6 * time.Second
@@ -135,11 +137,6 @@ func (e *Engine) connect() error {
 	if o.CA != "" {
 		options = append(options, nats.RootCAs(o.CA))
 	}
-	if o.Server != nil {
-		options = append(options, nats.InProcessServer(o.Server))
-	} else if o.URL == "" {
-		return errors.New("no URL of NATS: set one, as nats://host:4222")
-	}
 	var err error
 	if e.conn, err = nats.Connect(o.URL, options...); err != nil {
 		if u := (*url.Error)(nil); errors.As(err, &u) {
@@ -178,9 +175,10 @@ func (d dialer) Dial(network, address string) (net.Conn, error) {
 // connected and disconnected are called in order, one at a time.
 func (e *Engine) connected(c *nats.Conn) {
 	e.mu.Lock()
-	e.link, e.unlink = context.WithCancel(e.ctx)
+	e.link, e.unlink = context.WithCancel(context.Background())
 	close(e.linked)
 	e.mu.Unlock()
+	e.complaint.Store("")
 	e.log.Info("connected to NATS", "server", c.ConnectedServerName(), "version", c.ConnectedServerVersion())
 	signal(e.kick)
 }
@@ -215,7 +213,8 @@ func (e *Engine) Up() bool { return e.up.load() }
 func (e *Engine) OnUp(f func(up bool)) (stop func()) { return follow(e, &e.up, f) }
 
 // Close leaves the cluster: it gives back the leases, takes this node from the list and waits for what the
-// engine started, and for the functions that it calls. Without NATS the others notice by themselves.
+// engine started, and for the functions that it calls. What is done under leases must have ended before.
+// Without NATS the others notice by themselves.
 func (e *Engine) Close() {
 	e.mu.Lock()
 	if e.ending {
@@ -229,20 +228,28 @@ func (e *Engine) Close() {
 	e.running.Wait()
 	e.leave()
 	e.conn.Close()
+	e.up.store(false)
 	<-e.closed
 }
 
-// bound gives an operation an end. It fails at once without a connection.
+// bound gives an operation an end, which is also that of the connection. It fails at once without one.
 func (e *Engine) bound(ctx context.Context) (context.Context, context.CancelFunc, error) {
-	if !e.conn.IsConnected() {
+	e.mu.Lock()
+	link := e.link
+	e.mu.Unlock()
+	if link == nil || !e.conn.IsConnected() {
 		return nil, nil, ErrUnavailable
 	}
-	if _, has := ctx.Deadline(); has {
-		ctx, cancel := context.WithCancel(ctx)
-		return ctx, cancel, nil
+	timeout := operationTimeout
+	if end, has := ctx.Deadline(); has {
+		timeout = time.Until(end)
 	}
-	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
-	return ctx, cancel, nil
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	stop := context.AfterFunc(link, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+	}, nil
 }
 
 // connection waits for a connection and returns a context that ends when it is lost; nil if ctx ends before.

@@ -29,12 +29,18 @@ type Node struct {
 func (e *Engine) Epoch() uint64 { return e.epoch.Load() }
 
 // Announce lists this node among those of the cluster from now on, or changes how it is listed. The engine
-// sets ID and Epoch. It does not wait for NATS.
-func (e *Engine) Announce(n Node) {
+// sets ID and Epoch. It does not wait for NATS; the error is that Extra is not JSON or is too large.
+func (e *Engine) Announce(n Node) error {
+	if value, err := json.Marshal(n); err != nil {
+		return fmt.Errorf("announce node %s: %w", e.options.Node, err)
+	} else if len(value) > MaxSize/2 {
+		return fmt.Errorf("announce node %s: %w", e.options.Node, ErrTooLarge)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.self = &n
 	signal(e.kick)
+	return nil
 }
 
 // Nodes returns the nodes of the cluster by id, as this node last heard of them. A node that was killed is

@@ -19,12 +19,19 @@ func listed(want ...string) func([]Node) bool {
 	return func(nodes []Node) bool { return slices.Equal(ids(nodes), want) }
 }
 
+func announce(t *testing.T, e *Engine, n Node) {
+	t.Helper()
+	if err := e.Announce(n); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestNodesComeAndGo(t *testing.T) {
 	s := startServer(t)
 	a, b := openUp(t, s.ClientURL(), "a"), openUp(t, s.ClientURL(), "b.example.com")
-	a.Announce(Node{Address: "10.0.0.1:80"})
+	announce(t, a, Node{Address: "10.0.0.1:80"})
 	until(t, "a", b.OnNodes, listed("a"))
-	b.Announce(Node{Address: "10.0.0.2:80", Version: "1", Extra: json.RawMessage(`{"draining":true}`)})
+	announce(t, b, Node{Address: "10.0.0.2:80", Version: "1", Extra: json.RawMessage(`{"draining":true}`)})
 	nodes := until(t, "both", a.OnNodes, listed("a", "b.example.com"))
 	if n := nodes[1]; n.Epoch != b.Epoch() || n.Address != "10.0.0.2:80" || n.Version != "1" || string(n.Extra) != `{"draining":true}` {
 		t.Errorf("node %+v", n)
@@ -34,6 +41,9 @@ func TestNodesComeAndGo(t *testing.T) {
 	}
 	if alive, err := a.Alive(t.Context(), "b.example.com", b.Epoch()-1); alive || err != nil {
 		t.Errorf("an earlier start is alive: %v, %v", alive, err)
+	}
+	if err := b.Announce(Node{Extra: json.RawMessage(`{`)}); err == nil {
+		t.Error("half an object was announced")
 	}
 	b.Close()
 	until(t, "a alone", a.OnNodes, listed("a"))
@@ -46,8 +56,8 @@ func TestKilledNode(t *testing.T) {
 	s := startServer(t)
 	p := startProxy(t, s)
 	a, b := openUp(t, s.ClientURL(), "a"), openUp(t, p.url(), "b")
-	a.Announce(Node{})
-	b.Announce(Node{})
+	announce(t, a, Node{})
+	announce(t, b, Node{})
 	until(t, "both", a.OnNodes, listed("a", "b"))
 	p.cut()
 	until(t, "down", b.OnUp, func(up bool) bool { return !up })
@@ -82,10 +92,10 @@ func TestEpochGrows(t *testing.T) {
 func TestSameNodeTwice(t *testing.T) {
 	s := startServer(t)
 	first := openUp(t, s.ClientURL(), "a")
-	first.Announce(Node{Address: "1"})
+	announce(t, first, Node{Address: "1"})
 	until(t, "the first", first.OnNodes, listed("a"))
 	second := openUp(t, s.ClientURL(), "a")
-	second.Announce(Node{Address: "2"})
+	announce(t, second, Node{Address: "2"})
 	until(t, "the first is down", first.OnUp, func(up bool) bool { return !up })
 	until(t, "the second", second.OnNodes, func(n []Node) bool { return len(n) == 1 && n[0].Address == "2" })
 	first.Close()

@@ -1,0 +1,108 @@
+//go:build nats
+
+package embedded
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// Server is a server that runs.
+type Server struct {
+	server   *server.Server
+	password string // of clients
+}
+
+const (
+	user         = "mcpbridge"
+	startTimeout = 10 * time.Second
+	memoryLimit  = 256 << 20 // of what is not kept in files, such as the list of nodes
+)
+
+// Start starts a server. It does not wait for the others.
+func Start(o Options) (*Server, error) {
+	options, err := serverOptions(o)
+	if err != nil {
+		return nil, fmt.Errorf("NATS for cluster %s: %w", o.Cluster, err)
+	}
+	s, err := server.NewServer(options)
+	if err != nil {
+		return nil, fmt.Errorf("NATS for cluster %s: %w", o.Cluster, err)
+	}
+	if o.Log != nil {
+		s.SetLoggerV2(logger{o.Log}, false, false, false)
+	}
+	s.Start()
+	if !s.ReadyForConnections(startTimeout) {
+		s.Shutdown()
+		s.WaitForShutdown()
+		return nil, fmt.Errorf("NATS for cluster %s did not start: see the log; is %s free, and can %s be written?", o.Cluster, o.Listen, o.Dir)
+	}
+	return &Server{s, options.Password}, nil
+}
+
+func serverOptions(o Options) (*server.Options, error) {
+	all := &server.Options{
+		ServerName: o.Node, Host: "127.0.0.1", Port: server.RANDOM_PORT, Username: user, Password: rand.Text(),
+		NoSigs: true, NoLog: o.Log == nil,
+		JetStream: true, StoreDir: o.Dir, JetStreamMaxMemory: memoryLimit, DisableJetStreamBanner: true,
+		SyncAlways: true, // what was promised is on the disk
+	}
+	if len(o.Join) == 0 {
+		return all, nil
+	}
+	host, port, err := net.SplitHostPort(o.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	c := &all.Cluster
+	c.NoAdvertise = true // of where clients reach this server: those of the others are elsewhere
+	c.Name, c.Host, c.Username, c.Password = o.Cluster, host, user, o.Password
+	if c.Port, err = strconv.Atoi(port); err != nil {
+		return nil, fmt.Errorf("listen %s: %w", o.Listen, err)
+	}
+	if o.TLS != nil {
+		c.TLSConfig, c.TLSTimeout = o.TLS.Clone(), startTimeout.Seconds()
+	}
+	for _, to := range o.Join {
+		if _, _, err := net.SplitHostPort(to); err != nil {
+			return nil, fmt.Errorf("join: %w", err)
+		}
+		all.Routes = append(all.Routes, &url.URL{Scheme: "nats", Host: to, User: url.UserPassword(user, o.Password)})
+	}
+	return all, nil
+}
+
+// URL is for the engine of this process. It has a password that nobody else knows, and is of the loopback
+// interface.
+func (s *Server) URL() string {
+	return (&url.URL{Scheme: "nats", Host: s.server.Addr().String(), User: url.UserPassword(user, s.password)}).String()
+}
+
+// Close ends the server. Engines that use it are closed before.
+func (s *Server) Close() {
+	s.server.Shutdown()
+	s.server.WaitForShutdown()
+}
+
+// logger logs what a server says. Its notices are about every stream and connection.
+type logger struct{ *slog.Logger }
+
+func (l logger) log(level slog.Level, format string, v []any) {
+	l.Log(context.Background(), level, "NATS server: "+fmt.Sprintf(format, v...))
+}
+
+func (l logger) Noticef(format string, v ...any) { l.log(slog.LevelDebug, format, v) }
+func (l logger) Warnf(format string, v ...any)   { l.log(slog.LevelWarn, format, v) }
+func (l logger) Errorf(format string, v ...any)  { l.log(slog.LevelError, format, v) }
+func (l logger) Fatalf(format string, v ...any)  { l.log(slog.LevelError, format, v) }
+func (l logger) Debugf(string, ...any)           {}
+func (l logger) Tracef(string, ...any)           {}
