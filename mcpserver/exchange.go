@@ -89,16 +89,17 @@ func isBatch(msg []byte) bool { return bytes.HasPrefix(bytes.TrimLeft(msg, " \t\
 // exchange is the answer to one POST: JSON, or a stream of events if something belongs to the
 // request before its response, or it takes long.
 type exchange struct {
-	server  *Server
-	session *session // nil in the modern era, which has no sessions
-	account *account // of the sender's principal
-	w       http.ResponseWriter
-	ctx     context.Context // ends with the client's connection
-	accept  accepted
-	id      []byte                  // raw id of the request; nil for a batch
-	key     string                  // of the request, by which it is known when it is sent again; "" without one
-	cancel  context.CancelCauseFunc // ends a request of the modern era; nil in a session
-	early   earlyAnswer
+	server   *Server
+	session  *session // nil in the modern era, which has no sessions
+	account  *account // of the sender's principal
+	w        http.ResponseWriter
+	ctx      context.Context // ends with the client's connection
+	accept   accepted
+	id       []byte                  // raw id of the request; nil for a batch
+	key      string                  // of the request, by which it is known when it is sent again; "" without one
+	repeated bool                    // it may have run before, on another node
+	cancel   context.CancelCauseFunc // ends a request of the modern era; nil in a session
+	early    earlyAnswer
 
 	mu     sync.Mutex // guards the fields below
 	ended  bool
@@ -114,6 +115,9 @@ func (s *Server) beginExchange(x *exchange, w http.ResponseWriter, r *http.Reque
 	x.server, x.w, x.ctx, x.accept = s, w, r.Context(), accept
 	if x.id != nil {
 		x.key = r.Header.Get(headerKey)
+	}
+	if s.opts().Nodes != nil {
+		x.repeated = r.Header.Get(headerRepeated) != ""
 	}
 	if accept.events {
 		s.upgrader.watch(x)

@@ -204,7 +204,7 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, sender identit
 		writeError(w, http.StatusBadRequest, fmt.Sprintf("unsupported MCP-Protocol-Version: %.40q (supported: %s)", revision, strings.Join(wire.Revisions, ", ")))
 		return
 	}
-	if r.Method != http.MethodPost && s.forward(w, r, sender, r.Header.Get(mcp.HeaderSessionID), nil) {
+	if r.Method != http.MethodPost && s.ownedElsewhere(w, r, sender, r.Header.Get(mcp.HeaderSessionID), nil) {
 		return
 	}
 	if modern && r.Method != http.MethodPost {
@@ -218,6 +218,7 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, sender identit
 		s.get(w, r, sender)
 	case http.MethodDelete:
 		if target := s.namedSession(w, r, sender); target != nil {
+			target.bind(r.Context()) // it may not come to life again
 			s.sessions.endSession(target)
 			w.WriteHeader(http.StatusOK)
 		}
@@ -238,7 +239,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, sender identity, m
 		return
 	}
 	defer msg.Free()
-	if !modern && s.forward(w, r, sender, r.Header.Get(mcp.HeaderSessionID), msg.B) {
+	if !modern && s.ownedElsewhere(w, r, sender, r.Header.Get(mcp.HeaderSessionID), msg.B) {
 		return
 	}
 	m, err := wire.Split(msg.B)
@@ -262,7 +263,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, sender identity, m
 func (s *Server) postLegacy(w http.ResponseWriter, r *http.Request, sender identity, m *wire.Message, accept accepted) {
 	var target *session
 	if m.Kind() == wire.Request && m.Method == wire.MethodInitialize {
-		target = s.createSession(w, r, sender)
+		target = s.createSession(w, r, sender, m)
 	} else {
 		target = s.namedSession(w, r, sender)
 	}
@@ -357,12 +358,13 @@ func (s *Server) failQuestion(r *http.Request, sender identity, head, tail []byt
 }
 
 // createSession returns a new session for an initialize; nil means that it has been refused.
-func (s *Server) createSession(w http.ResponseWriter, r *http.Request, sender identity) *session {
+func (s *Server) createSession(w http.ResponseWriter, r *http.Request, sender identity, initialize *wire.Message) *session {
 	if r.Header.Get(mcp.HeaderSessionID) != "" {
 		writeError(w, http.StatusBadRequest, "initialize starts a session: send it without Mcp-Session-Id")
 		return nil
 	}
 	created := s.newHTTPSession(sender)
+	created.sealID(initialize)
 	if !s.sessions.register(created, w) {
 		return nil
 	}
@@ -374,7 +376,6 @@ func (s *Server) newHTTPSession(sender identity) *session {
 	created := s.newSession(sender)
 	created.journal = &journal{session: created, streams: map[int64]*stream{}}
 	created.back = created.journal
-	created.sealID()
 	return created
 }
 
@@ -402,7 +403,7 @@ func (s *Server) serveSSE(w http.ResponseWriter, r *http.Request, sender identit
 	sender.carrier = "sse"
 	d := s.newDuplex(sender)
 	d.sse = d
-	d.sealID()
+	d.sealID(nil)
 	d.readers.Add(1)
 	if !s.sessions.register(d.session, w) {
 		return
@@ -431,7 +432,7 @@ func (s *Server) serveSSEMessage(w http.ResponseWriter, r *http.Request, sender 
 		return
 	}
 	id := r.URL.Query().Get("sessionId")
-	if s.forward(w, r, sender, id, nil) {
+	if s.ownedElsewhere(w, r, sender, id, nil) {
 		return
 	}
 	target := s.sessions.find(id, sender)

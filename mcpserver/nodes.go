@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -19,6 +19,8 @@ import (
 // Nodes are the nodes of a fleet, each with a Server like this one, behind a balancer that gives any request
 // to any of them. The connections of the Listener are those of other nodes, for requests that these have
 // forwarded, with Host and Origin checked. The Handler accepts links of other nodes, at /peer.
+//
+// Each start of a node is another run of it. Errors are of the type *toolformat.Error unless it says so.
 type Nodes interface {
 	net.Listener
 	http.Handler
@@ -30,15 +32,28 @@ type Nodes interface {
 	// Open returns what Seal has sealed, and which run of which node did: "" for this one.
 	Open(purpose, sealed string) (data []byte, run string, ok bool)
 
-	// Forward lets another run of a node answer a request. sent is false if that has not got it, and
-	// then err is a *toolformat.Error: NotFound if that run has ended. Requests of one key have similar
-	// headers.
+	// Forward lets another run answer a request. If that has got it, sent is true and err of any type:
+	// its answer was lost. Else an error is NotFound if that run has ended. Requests of one key have
+	// similar headers.
 	Forward(w http.ResponseWriter, r *http.Request, run, key string) (sent bool, err error)
+
+	// Adopt returns the run that goes on with a session of one that has ended: "" for this one, if no
+	// other has asked before. An error is NotFound if nobody may go on with it, and Unavailable if that
+	// cannot be told, or the run has not ended.
+	Adopt(ctx context.Context, id, run string) (owner string, err error)
+
+	// Bind makes sure that no other run goes on with a session of this one.
+	Bind(ctx context.Context, id string) error
 }
 
 const (
 	peerPath      = "/peer"
 	sealedSession = "session" // purpose of the ids of sessions
+
+	// headerRepeated marks a forwarded request that may have run before.
+	headerRepeated = "Mcpbridge-Repeated"
+
+	adoptTime = 10 * time.Second // that it may take to find out who goes on with a session
 )
 
 // forwardedKey marks the context of connections of other nodes.
@@ -51,55 +66,85 @@ func markForwarded(ctx context.Context, _ net.Conn) context.Context {
 // forwarded reports whether another node has forwarded a request.
 func forwarded(r *http.Request) bool { return r.Context().Value(forwardedKey{}) != nil }
 
-// digest is of what a message must have in common with its session, but for hidden values.
-func (id identity) digest() [sha256.Size]byte {
+// digest is of what the senders of a session's messages have in common.
+func (id *identity) digest() [sha256.Size]byte {
 	return sha256.Sum256([]byte(strings.Join([]string{id.principal.Name, id.credential, id.claims, id.profiles, id.profile}, "\x00")))
 }
 
-// sealID makes the id of a session, which has that of its sender, one that every node understands.
-func (s *session) sealID() {
-	if nodes := s.server.opts().Nodes; nodes != nil {
-		sum := s.sender.digest()
-		s.id = nodes.Seal(sealedSession, append(sum[:], s.id...))
-	}
-}
-
-// forward lets the node that owns a session answer a request, and reports whether it has been answered.
-// body is what has been read of it; nil means nothing.
-func (s *Server) forward(w http.ResponseWriter, r *http.Request, sender identity, id string, body []byte) bool {
+// ownedElsewhere lets the node that has a session answer a request, and reports whether it has been
+// answered. body is what has been read of it; nil means nothing. If it reports false, the session is here or
+// nowhere: one whose node has ended may be here then.
+func (s *Server) ownedElsewhere(w http.ResponseWriter, r *http.Request, sender identity, id string, body []byte) bool {
 	nodes := s.opts().Nodes
-	if nodes == nil || id == "" || forwarded(r) || s.sessions.has(id) {
+	if nodes == nil || id == "" || s.sessions.has(id) {
 		return false
 	}
 	data, run, ok := nodes.Open(sealedSession, id)
 	sum := sender.digest()
-	if !ok || run == "" || !bytes.HasPrefix(data, sum[:]) {
+	introduction, own := bytes.CutPrefix(data, sum[:])
+	if !ok || run == "" || !own {
 		return false
 	}
-	if body != nil {
-		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	f := &forwarding{s, w, r, id, body}
+	if !forwarded(r) {
+		switch sent, err := f.to(run); {
+		case err == nil:
+			return true
+		case sent && !f.repeatable():
+			return f.fail(err)
+		}
 	}
-	sent, err := nodes.Forward(w, r, run, id)
-	if err == nil {
-		return true
+	ctx, done := context.WithTimeout(r.Context(), adoptTime)
+	defer done()
+	owner, err := nodes.Adopt(ctx, id, run)
+	switch {
+	case err == nil && owner == "":
+		err = s.adopt(ctx, id, sender, introduction)
+	case err == nil && !forwarded(r):
+		if _, err = f.to(owner); err == nil {
+			return true
+		}
 	}
-	failure := (*toolformat.Error)(nil)
-	switch m, unread := wire.Split(body); {
-	case sent && unread == nil && m.Kind() == wire.Request:
-		s.opts().Log.Warn("a request of another node's session has no answer", "method", m.Method, "cause", err)
-		resp := response{id: m.ID, reply: bridge.Failed(lostNode(&m))}
-		resp.writeJSON(w, s.opts().accounts.of(sender.principal))
-	case !sent && errors.As(err, &failure) && failure.Code == toolformat.NotFound:
-		return false // it has ended with its node
-	default:
-		s.log.Log(slog.LevelWarn, "a session's node cannot be reached", "cause", err)
-		w.Header().Set("Retry-After", "1")
-		writeError(w, http.StatusServiceUnavailable, "the node that has this session cannot be reached: try again")
+	if err == nil || toolformat.AsError(err).Code == toolformat.NotFound {
+		return false
 	}
-	return true
+	return f.fail(err)
 }
 
-// lostNode is the answer to a request whose node has ended, or cannot be reached, before it has answered.
-func lostNode(m *wire.Message) *toolformat.Error {
-	return unavailable("the connection to the node that carried out %s was lost: it is unknown whether it ran", m.Method)
+// forwarding is a request on its way to the node that has its session.
+type forwarding struct {
+	server *Server
+	w      http.ResponseWriter
+	r      *http.Request
+	id     string // of the session
+	body   []byte
+}
+
+func (f *forwarding) to(run string) (sent bool, err error) {
+	if f.body != nil {
+		f.r.Body, f.r.ContentLength = io.NopCloser(bytes.NewReader(f.body)), int64(len(f.body))
+	}
+	return f.server.opts().Nodes.Forward(f.w, f.r, run, f.id)
+}
+
+// repeatable marks a request whose node was lost as one that may have run: who goes on with its session
+// carries it out unless that is a second time. It reports false for what is not a request.
+func (f *forwarding) repeatable() bool {
+	m, err := wire.Split(f.body)
+	f.r.Header.Set(headerRepeated, "1")
+	return f.body != nil && err == nil && m.Kind() == wire.Request
+}
+
+// fail answers a request whose node is lost, or cannot be reached.
+func (f *forwarding) fail(why error) (answered bool) {
+	f.server.log.Log(slog.LevelWarn, "the node of a session is lost, or cannot be reached", "cause", why)
+	if m, err := wire.Split(f.body); err == nil && m.Kind() == wire.Request && f.r.Header.Get(headerRepeated) != "" {
+		resp := response{id: m.ID, reply: bridge.Failed(unavailable("the node that carried out %s was lost: it is unknown whether it ran", m.Method))}
+		f.w.Header()["Content-Type"] = jsonType
+		f.w.Write(resp.encode().B)
+		return true
+	}
+	f.w.Header().Set("Retry-After", "1")
+	writeError(f.w, http.StatusServiceUnavailable, "the node that has this session cannot be reached: try again")
+	return true
 }

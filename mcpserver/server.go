@@ -222,7 +222,8 @@ type Options struct {
 	// path. nil means that every path is MCP's.
 	Refuse func(w http.ResponseWriter, r *http.Request, status int, reason string) bool
 
-	Nodes Nodes // of the fleet that the Server is of; nil means none
+	Nodes     Nodes // of the fleet that the Server is of; nil means none
+	Adoptable bool  // sessions of the legacy era have nothing of their own in the source, so that another node can go on with them
 
 	Ready http.Handler // answers /readyz; nil means 200
 	Log   *slog.Logger // nil means no log

@@ -41,6 +41,7 @@ type session struct {
 	journal *journal // streams of an HTTP session; nil on other carriers
 	sse     *duplex  // takes the messages posted to an SSE session; nil on other carriers
 
+	bound    atomic.Bool     // no other node goes on with it
 	repeated map[string]bool // raw ids of requests that may have run before; nil unless a Stream says so
 
 	mu      sync.Mutex                 // guards the fields below
@@ -199,6 +200,11 @@ func (s *session) endRequest(p *pendingRequest) {
 
 // dispatch answers the protocol's own methods and hands the rest to the source.
 func (s *session) dispatch(ctx context.Context, m *wire.Message, back bridge.Back) bridge.Reply {
+	if s.journal != nil && binds(m) {
+		if err := s.bind(ctx); err != nil {
+			return bridge.Failed(err)
+		}
+	}
 	if m.Method == methodLend {
 		return s.lend(ctx, m)
 	}
@@ -223,13 +229,15 @@ func (s *session) dispatch(ctx context.Context, m *wire.Message, back bridge.Bac
 	}
 	req := &bridge.Request{Method: m.Method, Params: &m.Params, Back: back}
 	req.Take, _ = back.(bridge.Taker)
+	repeated := s.isRepeated(m)
 	if x, ok := back.(*exchange); ok {
 		req.Key = x.key
+		repeated = repeated || x.repeated
 	}
 	if err := setTarget(req); err != nil {
 		return bridge.Failed(err)
 	}
-	if s.isRepeated(m) && !mayRepeat(ctx, o.source, req) {
+	if repeated && !mayRepeat(ctx, o.source, req) {
 		return bridge.Failed(unknownOutcome(req))
 	}
 	return forLegacy(o.source.Do(ctx, req))
@@ -288,14 +296,8 @@ func (s *session) initialize(ctx context.Context, m *wire.Message) bridge.Reply 
 			s.account.free(size)
 		}
 	}()
-	caller := s.sender.caller()
-	if caller.Token != nil {
-		caller.Token = func() string { return *s.token.Load() }
-	}
-	caller.ID, caller.Notify, caller.Ask = s.id, s.back.Notify, s.back.Ask
-	caller.Info, caller.Capabilities = bytes.Clone(info), bytes.Clone(capabilities)
-	caller.Revision = wire.Negotiate(asked)
-	source, failure := s.server.open(ctx, s.views.source, &caller)
+	revision := wire.Negotiate(asked)
+	source, failure := s.open(ctx, revision, capabilities, info)
 	if failure != nil {
 		return bridge.Failed(failure)
 	}
@@ -305,7 +307,7 @@ func (s *session) initialize(ctx context.Context, m *wire.Message) bridge.Reply 
 		return reply
 	}
 	defer reply.Free()
-	o := &opened{revision: caller.Revision, source: source}
+	o := &opened{revision: revision, source: source}
 	s.mu.Lock()
 	if kept = s.ended == nil && s.opened.CompareAndSwap(nil, o); kept {
 		s.held = size
@@ -315,8 +317,19 @@ func (s *session) initialize(ctx context.Context, m *wire.Message) bridge.Reply 
 		source.Close()
 		return bridge.Failed(invalid("this session is initialized already, or has ended"))
 	}
-	revision := wire.AppendString(nil, o.revision)
-	return bridge.Result(wire.SetMember(reply.Result, "protocolVersion", revision), nil)
+	return bridge.Result(wire.SetMember(reply.Result, "protocolVersion", wire.AppendString(nil, revision)), nil)
+}
+
+// open opens the source for the client, as its initialize has described it.
+func (s *session) open(ctx context.Context, revision string, capabilities, info []byte) (bridge.Session, *toolformat.Error) {
+	caller := s.sender.caller()
+	if caller.Token != nil {
+		caller.Token = func() string { return *s.token.Load() }
+	}
+	caller.ID, caller.Notify, caller.Ask = s.id, s.back.Notify, s.back.Ask
+	caller.Info, caller.Capabilities = bytes.Clone(info), bytes.Clone(capabilities)
+	caller.Revision = revision
+	return s.server.open(ctx, s.views.source, &caller)
 }
 
 // revision returns the negotiated protocol revision, "" before initialize.

@@ -12,8 +12,9 @@ import (
 type registry struct {
 	server *Server
 
-	mu       sync.Mutex          // guards the fields below
-	sessions map[string]*session // by id
+	mu       sync.Mutex               // guards the fields below
+	sessions map[string]*session      // by id
+	adopting map[string]chan struct{} // by id; closed when another node's session has become one of this node, or has not
 	closed   bool
 }
 

@@ -8,7 +8,11 @@
 // connection, so that what is forwarded is the client's own request, with its credentials, and is admitted
 // by the owner as if the client had sent it there.
 //
-//   - keys.go: what follows from a secret. node.go: this process, its ids and listener.
+// What the nodes must agree on stands in the cluster's engine, below: who is there, and who goes on with a
+// session of a run that has ended. No call waits for that.
+//
+//   - keys.go: what follows from a secret. node.go: this process, its ids and listener. sessions.go: who goes
+//     on with a session.
 //   - link.go: a connection of two nodes. peer.go: the link to one of them, and its streams. forward.go: a
 //     request on a stream.
 //

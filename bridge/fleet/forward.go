@@ -21,11 +21,15 @@ import (
 // answer that breaks off makes Forward panic with http.ErrAbortHandler, as a handler does. The end of the
 // request's context cancels it. Requests of one key have the same headers, more or less.
 func (n *Node) Forward(w http.ResponseWriter, r *http.Request, run, key string) (sent bool, err error) {
-	p, url, err := n.peer(run)
-	if err != nil {
-		return false, err
+	to, failure := parseRun(run)
+	if failure != nil {
+		return false, failure
 	}
-	x, err := p.take(r.Context(), url, key)
+	p, failure := n.peer(to)
+	if failure != nil {
+		return false, failure
+	}
+	x, err := p.take(r.Context(), key)
 	if err != nil {
 		return false, toolformat.Errorf(toolformat.Unavailable, "no link to node %s", run).Because(err)
 	}

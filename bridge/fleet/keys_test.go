@@ -5,21 +5,14 @@ import (
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge/fleet"
+	"github.com/mcpbridge/mcpbridge/bridge/fleet/fleettest"
 )
 
-const secret, other = "a secret of thirty-two bytes at least", "another secret of thirty-two bytes too"
+const secret, other = fleettest.Secret, "another secret of thirty-two bytes too"
 
-func newKeys(t testing.TB, secrets ...string) *fleet.Keys {
-	t.Helper()
-	k, err := fleet.NewKeys(secrets)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
-}
-
-func newNode(t testing.TB, opts fleet.Options) *fleet.Node {
-	n := fleet.New(opts)
+// newNode returns a node on the NATS of a URL.
+func newNode(t testing.TB, nats string, keys *fleet.Keys, name, address string) *fleet.Node {
+	n := fleet.New(fleet.Options{Keys: keys, Engine: fleettest.Engine(t, nats, name), Name: name, Address: address})
 	t.Cleanup(func() { n.Close() })
 	return n
 }
@@ -40,11 +33,13 @@ func TestKeysRefused(t *testing.T) {
 
 // Nodes open what each other has sealed, while a secret is replaced too; others do not.
 func TestSeal(t *testing.T) {
-	a := newNode(t, fleet.Options{Keys: newKeys(t, secret), Name: "a", Epoch: 3})
-	b := newNode(t, fleet.Options{Keys: newKeys(t, other, secret), Name: "b", Epoch: 1})
-	again := newNode(t, fleet.Options{Keys: newKeys(t, secret), Name: "a", Epoch: 4})
-	foreign := newNode(t, fleet.Options{Keys: newKeys(t, other), Name: "a", Epoch: 3})
-	sealed := a.Seal("session", []byte("data"))
+	nats := fleettest.NATS(t)
+	before := newNode(t, nats, fleettest.Keys(t), "a", "")
+	sealed, run := before.Seal("session", []byte("data")), before.Addr().String()
+	before.Close()
+	again := newNode(t, nats, fleettest.Keys(t), "a", "")
+	b := newNode(t, nats, fleettest.Keys(t, other, secret), "b", "")
+	foreign := newNode(t, nats, fleettest.Keys(t, other), "c", "")
 	for _, c := range []struct {
 		by      *fleet.Node
 		purpose string
@@ -52,16 +47,16 @@ func TestSeal(t *testing.T) {
 		run     string
 		ok      bool
 	}{
-		{a, "session", sealed, "", true},
-		{b, "session", sealed, "a.3", true},
-		{again, "session", sealed, "a.3", true},
+		{before, "session", sealed, "", true},
+		{b, "session", sealed, run, true},
+		{again, "session", sealed, run, true},
 		{foreign, "session", sealed, "", false},
 		{b, "task", sealed, "", false},
 		{b, "session", sealed[:len(sealed)-4], "", false},
 		{b, "session", strings.ToUpper(sealed), "", false},
 		{b, "session", "", "", false},
 		{b, "session", "é", "", false},
-		{foreign, "session", b.Seal("session", []byte("data")), "b.1", true},
+		{foreign, "session", b.Seal("session", []byte("data")), b.Addr().String(), true},
 	} {
 		data, run, ok := c.by.Open(c.purpose, c.text)
 		if ok != c.ok || run != c.run || ok && string(data) != "data" {
@@ -71,7 +66,7 @@ func TestSeal(t *testing.T) {
 }
 
 func FuzzOpen(f *testing.F) {
-	n := newNode(f, fleet.Options{Keys: newKeys(f, secret), Name: "a", Epoch: 3})
+	n := newNode(f, fleettest.NATS(f), fleettest.Keys(f), "a", "")
 	f.Add(n.Seal("session", nil))
 	f.Fuzz(func(t *testing.T, text string) {
 		if data, run, ok := n.Open("session", text); ok && (run != "" || len(data) > 0) {

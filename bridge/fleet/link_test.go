@@ -10,33 +10,37 @@ import (
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge/fleet"
+	"github.com/mcpbridge/mcpbridge/bridge/fleet/fleettest"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// pair returns a node that can forward to another one, which answers with a handler.
-func pair(t *testing.T, from, to *fleet.Keys, handler http.HandlerFunc) *fleet.Node {
-	answering := newNode(t, fleet.Options{Keys: to, Name: "b", Epoch: 1})
-	web := httptest.NewServer(answering)
+// pair is two nodes of which the second one answers with a handler.
+type pair struct{ from, to *fleet.Node }
+
+func newPair(t *testing.T, from, to *fleet.Keys, handler http.HandlerFunc) pair {
+	nats := fleettest.NATS(t)
+	var p pair
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.to.ServeHTTP(w, r) }))
 	t.Cleanup(web.Close)
+	p.to = newNode(t, nats, to, "b", web.URL)
 	inner := &http.Server{Handler: handler}
-	go inner.Serve(answering)
+	go inner.Serve(p.to)
 	t.Cleanup(func() { inner.Close() })
-	return newNode(t, fleet.Options{Keys: from, Name: "a", Epoch: 1, Find: func(name string, epoch uint64) (string, *toolformat.Error) {
-		if name != "b" || epoch != 1 {
-			return "", toolformat.Errorf(toolformat.NotFound, "node %s has ended", name)
-		}
-		return web.URL, nil
-	}})
+	e := fleettest.Engine(t, nats, "a")
+	p.from = fleet.New(fleet.Options{Keys: from, Engine: e, Name: "a"})
+	t.Cleanup(func() { p.from.Close() })
+	fleettest.Await(t, e, 2)
+	return p
 }
 
 // forward returns the status and body with which a node answers, by another one.
-func forward(t *testing.T, n *fleet.Node, method, body string) (int, string) {
+func (p pair) forward(t *testing.T, method, body string) (int, string) {
 	t.Helper()
 	w := httptest.NewRecorder()
 	r := httptest.NewRequestWithContext(t.Context(), method, "/mcp?x=1", strings.NewReader(body))
 	r.Header.Set("Name", "value")
-	if _, err := n.Forward(w, r, "b.1", "key"); err != nil {
+	if _, err := p.from.Forward(w, r, p.to.Addr().String(), "key"); err != nil {
 		t.Fatal(err)
 	}
 	return w.Code, w.Body.String()
@@ -45,14 +49,14 @@ func forward(t *testing.T, n *fleet.Node, method, body string) (int, string) {
 // Requests arrive as they were sent, one after the other and at once, and so do their answers.
 func TestForward(t *testing.T) {
 	sourcetest.NoLeaks(t)
-	n := pair(t, newKeys(t, secret), newKeys(t, other, secret), func(w http.ResponseWriter, r *http.Request) {
+	p := newPair(t, fleettest.Keys(t), fleettest.Keys(t, other, secret), func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		w.WriteHeader(http.StatusTeapot)
 		io.WriteString(w, r.Method+" "+r.RequestURI+" "+r.Host+" "+r.Header.Get("Name")+" "+string(body))
 	})
 	large := strings.Repeat("x", 3<<20)
 	for _, body := range []string{"", "1", large, "2"} {
-		status, got := forward(t, n, http.MethodPost, body)
+		status, got := p.forward(t, http.MethodPost, body)
 		if want := "POST /mcp?x=1 example.com value " + body; status != http.StatusTeapot || got != want {
 			t.Fatalf("%d %.100q of %d bytes, want %.100q of %d", status, got, len(got), want, len(want))
 		}
@@ -60,7 +64,7 @@ func TestForward(t *testing.T) {
 	done := make(chan bool)
 	for range 50 {
 		go func() {
-			_, got := forward(t, n, http.MethodGet, "")
+			_, got := p.forward(t, http.MethodGet, "")
 			done <- got == "GET /mcp?x=1 example.com value "
 		}()
 	}
@@ -75,7 +79,7 @@ func TestForward(t *testing.T) {
 func TestForwardStreams(t *testing.T) {
 	sourcetest.NoLeaks(t)
 	next, canceled := make(chan bool), make(chan bool)
-	n := pair(t, newKeys(t, secret), newKeys(t, secret), func(w http.ResponseWriter, r *http.Request) {
+	p := newPair(t, fleettest.Keys(t), fleettest.Keys(t), func(w http.ResponseWriter, r *http.Request) {
 		for range next {
 			io.WriteString(w, "part")
 			http.NewResponseController(w).Flush()
@@ -83,7 +87,7 @@ func TestForwardStreams(t *testing.T) {
 		<-r.Context().Done()
 		close(canceled)
 	})
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { n.Forward(w, r, "b.1", "") }))
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.from.Forward(w, r, p.to.Addr().String(), "") }))
 	defer web.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -112,10 +116,10 @@ func TestForwardStreams(t *testing.T) {
 // one that cannot be reached.
 func TestForwardRefused(t *testing.T) {
 	sourcetest.NoLeaks(t)
-	n := pair(t, newKeys(t, other), newKeys(t, secret), func(http.ResponseWriter, *http.Request) { t.Error("reached") })
-	for run, want := range map[string]toolformat.Code{"b.1": toolformat.Unavailable, "b.2": toolformat.NotFound, "c.1": toolformat.NotFound, "c": toolformat.NotFound} {
+	p := newPair(t, fleettest.Keys(t, other), fleettest.Keys(t), func(http.ResponseWriter, *http.Request) { t.Error("reached") })
+	for run, want := range map[string]toolformat.Code{p.to.Addr().String(): toolformat.Unavailable, "b.1": toolformat.NotFound, "c.1": toolformat.Unavailable, "c": toolformat.NotFound} {
 		w, r := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/mcp", nil)
-		sent, err := n.Forward(w, r, run, "")
+		sent, err := p.from.Forward(w, r, run, "")
 		if refused := (*toolformat.Error)(nil); sent || !errors.As(err, &refused) || refused.Code != want {
 			t.Errorf("%s: sent %t, %v; want %v", run, sent, err, want)
 		}

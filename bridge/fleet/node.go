@@ -8,24 +8,27 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/xtaci/smux"
 
+	"github.com/mcpbridge/mcpbridge/bridge/fleet/engine"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // A Node is this process as one of the nodes of a cluster, and the listener whose connections are streams of
 // other nodes' links: what they forward is HTTP. Its methods may be called at once.
 type Node struct {
-	opts    Options
-	self    string // this run
-	streams chan net.Conn
-	ctx     context.Context // ends with Close
-	cancel  context.CancelFunc
+	opts     Options
+	sessions *engine.Bucket // what is known of sessions, by hashes of their ids
+	streams  chan net.Conn
+	ctx      context.Context // ends with Close
+	cancel   context.CancelFunc
+	stop     func() // ends forget
 
 	mu     sync.Mutex // guards the fields below; may be taken with that of a peer held
-	peers  map[string]*peer
+	peers  map[run]*peer
 	links  map[*smux.Session]struct{} // accepted
 	closed bool
 	work   sync.WaitGroup
@@ -33,44 +36,61 @@ type Node struct {
 
 // Options configure a Node.
 type Options struct {
-	Keys  *Keys
-	Name  string // of this node, unique in the cluster
-	Epoch uint64 // of this run of the node: larger than those before
-
-	// Find returns the URL of a run of a node, such as http://10.0.0.3:7332. An error that is NotFound
-	// means that the run has ended, and Unavailable that this cannot be told. It is called for each
-	// request that is forwarded, and must not wait.
-	Find func(name string, epoch uint64) (url string, err *toolformat.Error)
-
-	Log *slog.Logger // nil means no log
+	Keys    *Keys
+	Engine  *engine.Engine // with the name and the runs of the nodes
+	Name    string         // of this node, as the Engine has it
+	Address string         // URL at which other nodes reach this one, such as http://10.0.0.3:7332
+	Version string         // of this program
+	Log     *slog.Logger   // nil means no log
 }
 
-// New returns a node, which is to be closed.
+// New returns a node, which is to be closed before its Engine is.
 func New(opts Options) *Node {
 	n := &Node{
-		opts: opts, self: runName(opts.Name, opts.Epoch), streams: make(chan net.Conn),
-		peers: map[string]*peer{}, links: map[*smux.Session]struct{}{},
+		opts: opts, sessions: opts.Engine.Bucket("sessions", sessionTime), streams: make(chan net.Conn),
+		peers: map[run]*peer{}, links: map[*smux.Session]struct{}{},
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
+	opts.Engine.Announce(engine.Node{Address: opts.Address, Version: opts.Version})
+	n.stop = opts.Engine.OnNodes(n.forget)
 	return n
 }
 
-// runName names a run of a node.
-func runName(node string, epoch uint64) string { return node + "." + strconv.FormatUint(epoch, 36) }
+// run is a run of a node: each start of it is another one.
+type run struct {
+	node  string
+	epoch uint64
+}
+
+func (r run) String() string { return r.node + "." + strconv.FormatUint(r.epoch, 36) }
+
+// parseRun reads what String has written.
+func parseRun(text string) (run, *toolformat.Error) {
+	dot := strings.LastIndexByte(text, '.')
+	epoch, err := strconv.ParseUint(text[dot+1:], 36, 64)
+	if err != nil || dot < 0 {
+		return run{}, toolformat.Errorf(toolformat.NotFound, "no node %.80q", text)
+	}
+	return run{text[:dot], epoch}, nil
+}
+
+// self is this run of this node.
+func (n *Node) self() run { return run{n.opts.Name, n.opts.Engine.Epoch()} }
 
 // Seal returns text that any node of the cluster opens, and nobody else: data, and that it is of this run of
 // this node. It is good for one purpose.
 func (n *Node) Seal(purpose string, data []byte) string {
-	plain := make([]byte, 0, len(n.opts.Name)+len(data)+2*binary.MaxVarintLen64)
-	plain = binary.AppendUvarint(plain, n.opts.Epoch)
-	plain = binary.AppendUvarint(plain, uint64(len(n.opts.Name)))
-	return n.opts.Keys.seal(purpose, append(append(plain, n.opts.Name...), data...))
+	self := n.self()
+	plain := make([]byte, 0, len(self.node)+len(data)+2*binary.MaxVarintLen64)
+	plain = binary.AppendUvarint(plain, self.epoch)
+	plain = binary.AppendUvarint(plain, uint64(len(self.node)))
+	return n.opts.Keys.seal(purpose, append(append(plain, self.node...), data...))
 }
 
 // Open returns what Seal has sealed for a purpose, and the run that did, "" for this one; ok is false for
 // any other text.
-func (n *Node) Open(purpose, sealed string) (data []byte, run string, ok bool) {
+func (n *Node) Open(purpose, sealed string) (data []byte, by string, ok bool) {
 	plain, err := n.opts.Keys.open(purpose, sealed)
 	if err != nil {
 		return nil, "", false
@@ -78,11 +98,11 @@ func (n *Node) Open(purpose, sealed string) (data []byte, run string, ok bool) {
 	epoch, size := binary.Uvarint(plain)
 	length, more := binary.Uvarint(plain[max(size, 0):])
 	if rest := plain[max(size, 0)+max(more, 0):]; size > 0 && more > 0 && length <= uint64(len(rest)) {
-		name := string(rest[:length])
-		if name != n.opts.Name || epoch != n.opts.Epoch {
-			run = runName(name, epoch)
+		sealer := run{string(rest[:length]), epoch}
+		if sealer == n.self() {
+			return rest[length:], "", true
 		}
-		return rest[length:], run, true
+		return rest[length:], sealer.String(), true
 	}
 	return nil, "", false
 }
@@ -146,8 +166,8 @@ func (n *Node) Accept() (net.Conn, error) {
 	}
 }
 
-// Addr implements net.Listener.
-func (n *Node) Addr() net.Addr { return &net.UnixAddr{Name: n.self, Net: "peer"} }
+// Addr implements net.Listener: its text is the name of this run.
+func (n *Node) Addr() net.Addr { return &net.UnixAddr{Name: n.self().String(), Net: "peer"} }
 
 // Close ends all links, and waits for what they have started.
 func (n *Node) Close() error {
@@ -162,6 +182,7 @@ func (n *Node) Close() error {
 	for _, p := range peers {
 		p.close()
 	}
+	n.stop()
 	n.cancel()
 	n.work.Wait()
 	return nil

@@ -5,13 +5,13 @@ import (
 	"context"
 	"net"
 	"os"
-	"strconv"
-	"strings"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/xtaci/smux"
 
+	"github.com/mcpbridge/mcpbridge/bridge/fleet/engine"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -23,7 +23,8 @@ const (
 // peer is a run of another node, to which this one has a link since it has forwarded something there.
 type peer struct {
 	node *Node
-	run  string
+	run  run
+	url  string
 
 	mu      sync.Mutex // guards the fields below
 	closed  bool
@@ -35,31 +36,61 @@ type peer struct {
 	count   int                    // of idle
 }
 
-// peer returns a run of another node and its URL.
-func (n *Node) peer(run string) (*peer, string, error) {
-	dot := strings.LastIndexByte(run, '.')
-	epoch, err := strconv.ParseUint(run[dot+1:], 36, 64)
-	if err != nil || dot < 0 {
-		return nil, "", toolformat.Errorf(toolformat.NotFound, "no node %q", run)
+// peer returns a run of another node.
+func (n *Node) peer(to run) (*peer, *toolformat.Error) {
+	n.mu.Lock()
+	p := n.peers[to]
+	n.mu.Unlock()
+	if p != nil && p.linked() { // whatever is known of it
+		return p, nil
 	}
-	url, failure := n.opts.Find(run[:dot], epoch)
+	url, err := n.find(to)
+	if err != nil {
+		return nil, err
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	p := n.peers[run]
-	switch {
-	case n.closed:
-		failure = toolformat.Errorf(toolformat.Unavailable, "this node is closed")
-	case failure != nil && p != nil && failure.Code == toolformat.NotFound:
-		delete(n.peers, run)
-		n.work.Go(p.close)
-	case failure == nil && p == nil:
-		p = &peer{node: n, run: run}
-		n.peers[run] = p
+	if n.closed {
+		return nil, toolformat.Errorf(toolformat.Unavailable, "this node is closed")
 	}
-	if failure != nil {
-		return nil, "", failure
+	if p = n.peers[to]; p == nil {
+		p = &peer{node: n, run: to, url: url}
+		n.peers[to] = p
 	}
-	return p, url, nil
+	return p, nil
+}
+
+// find returns the URL of a run of another node.
+func (n *Node) find(to run) (string, *toolformat.Error) {
+	for _, known := range n.opts.Engine.Nodes() {
+		switch {
+		case known.ID != to.node:
+		case known.Epoch == to.epoch:
+			return known.Address, nil
+		case known.Epoch > to.epoch:
+			return "", toolformat.Errorf(toolformat.NotFound, "node %s has ended", to)
+		}
+	}
+	return "", toolformat.Errorf(toolformat.Unavailable, "node %s is not there", to)
+}
+
+// forget closes the peers that are not nodes of the cluster any more, and have no link.
+func (n *Node) forget(nodes []engine.Node) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for to, p := range n.peers {
+		there := slices.ContainsFunc(nodes, func(known engine.Node) bool { return known.ID == to.node && known.Epoch == to.epoch })
+		if !there && !p.linked() {
+			delete(n.peers, to)
+		}
+	}
+}
+
+// linked reports whether there is a link.
+func (p *peer) linked() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.link != nil
 }
 
 // close ends the link, with what is under way on it.
@@ -74,8 +105,8 @@ func (p *peer) close() {
 
 // take returns an exchange for a request, if possible the one that has carried the last request of the
 // same key: the node at its other end reads the same header faster.
-func (p *peer) take(ctx context.Context, url, key string) (*exchange, error) {
-	link, x, err := p.connect(ctx, url, key)
+func (p *peer) take(ctx context.Context, key string) (*exchange, error) {
+	link, x, err := p.connect(ctx, key)
 	if x != nil || err != nil {
 		return x, err
 	}
@@ -87,7 +118,7 @@ func (p *peer) take(ctx context.Context, url, key string) (*exchange, error) {
 }
 
 // connect waits until there is a link, and returns it, or an idle exchange on it.
-func (p *peer) connect(ctx context.Context, url, key string) (*smux.Session, *exchange, error) {
+func (p *peer) connect(ctx context.Context, key string) (*smux.Session, *exchange, error) {
 	for {
 		p.mu.Lock()
 		link, x, opening, failed := p.link, p.takeIdle(key), p.opening, error(nil)
@@ -99,7 +130,7 @@ func (p *peer) connect(ctx context.Context, url, key string) (*smux.Session, *ex
 		case link == nil && opening == nil:
 			opening = make(chan struct{})
 			p.opening = opening
-			if !p.node.start(func() { p.open(url) }) {
+			if !p.node.start(func() { p.open() }) {
 				failed = net.ErrClosed
 			}
 		}
@@ -147,9 +178,9 @@ func (p *peer) put(x *exchange, key string) {
 }
 
 // open opens a link, and forgets it when it is lost.
-func (p *peer) open(url string) {
-	log := p.node.opts.Log.With("node", p.run, "url", url)
-	link, err := p.node.opts.Keys.dial(p.node.ctx, url)
+func (p *peer) open() {
+	log := p.node.opts.Log.With("node", p.run.String(), "url", p.url)
+	link, err := p.node.opts.Keys.dial(p.node.ctx, p.url)
 	p.mu.Lock()
 	p.link, p.failed, p.redial = link, err, time.Now().Add(redialAfter)
 	p.idle, p.count = map[string][]*exchange{}, 0

@@ -37,6 +37,7 @@ type live struct {
 	local   string                         // the URL of serve on this computer; "" if it listens elsewhere
 	model   atomic.Pointer[http.Handler]   // of /v1; nil where that is not served
 	chat    *serve.Chat                    // nil where /v1 is not served
+	cluster *cluster                       // of serve; nil of a single node
 
 	history pageHistory // of chat
 

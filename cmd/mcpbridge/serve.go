@@ -109,6 +109,14 @@ func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error
 	l.setBase(l.cfg)
 	opts := l.serverOptions(l.cfg)
 	opts.Foreign["/login"], opts.Foreign["/login/"] = &l.pool.Desk, &l.pool.Desk
+	if l.cfg.Cluster.Name != "" {
+		if l.cluster, err = joinCluster(l.cfg, scheme, address, l.log); err != nil {
+			ln.Close()
+			return err
+		}
+		defer l.cluster.leave()
+		opts.Nodes = l.cluster.node
+	}
 	l.front = mcpserver.New(l, opts)
 	if l.cfg.Path != "" {
 		defer onHangup(l.applyAnew, end)()
@@ -155,13 +163,21 @@ func streamOptions(cfg *config.Config, pool *stack.Pool, log *slog.Logger) mcpse
 	o := mcpserver.Options{
 		MessageBytes: limits.MessageBytes, BatchMessages: limits.BatchMessages, CallsPerSession: limits.CallsPerSession, QueueBytes: limits.QueueBytes,
 		Sessions: limits.Sessions, SessionIdle: limits.SessionIdle, ResumeBytes: limits.ResumeBytes,
-		PassTokens: passesTokens(cfg),
-		Log:        log,
+		PassTokens: passesTokens(cfg), Adoptable: adoptable(cfg),
+		Log: log,
 	}
 	if cfg.Lending.Enabled {
 		o.Lend = pool.Lending().Join
 	}
 	return o
+}
+
+// adoptable reports whether sessions have nothing of their own in the sources: another node can go on with
+// them.
+func adoptable(cfg *config.Config) bool {
+	return cfg.Cluster.Name != "" && !cfg.Lending.Enabled && !slices.ContainsFunc(cfg.Servers, func(s config.Server) bool {
+		return !(s.Sharing == "shared" || s.Sharing == "" && s.URL == "")
+	})
 }
 
 // passesTokens reports whether a source gets the tokens of callers, or others for them.

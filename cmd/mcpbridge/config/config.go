@@ -57,6 +57,7 @@ type Config struct {
 	Ledger         ledger
 	Audit          audit
 	Daemon         Daemon
+	Cluster        cluster
 	Warnings       []string // settings that were ignored or adapted, each `file:line: …`, in file order
 
 	// Variables names the environment variables that the file refers to, sorted, whether or not they
@@ -305,6 +306,7 @@ func (c *Config) keys() keySet {
 		"ledger":         {take: into(&c.Ledger, readLedger)},
 		"audit":          {take: into(&c.Audit, readAudit)},
 		"daemon":         {take: inside(c.Daemon.keys)},
+		"cluster":        {take: into(&c.Cluster, readCluster)},
 
 		"tools":   {take: into(&c.Tools, readTools)},
 		"apis":    {take: into(&c.APIs, readAPIs)},

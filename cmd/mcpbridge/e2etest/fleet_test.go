@@ -3,20 +3,24 @@ package e2etest
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/fleet"
+	"github.com/mcpbridge/mcpbridge/bridge/fleet/engine"
+	"github.com/mcpbridge/mcpbridge/bridge/fleet/fleettest"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 	"github.com/mcpbridge/mcpbridge/mcpserver"
-	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // A source behind several nodes and a balancer that never sticks keeps the contract.
@@ -38,52 +42,126 @@ func TestFleet(t *testing.T) {
 	}
 }
 
-// nodes serves a source by several nodes of a fleet and returns their URLs.
-func nodes(t testing.TB, n int, source bridge.Source) (urls []string) {
-	keys, err := fleet.NewKeys([]string{"a secret of thirty-two bytes at least"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	find := func(name string, epoch uint64) (string, *toolformat.Error) {
-		var i int
-		if _, err := fmt.Sscanf(name, "node%d", &i); err != nil || epoch != 1 {
-			return "", toolformat.Errorf(toolformat.NotFound, "no node %s", name)
-		}
-		return urls[i], nil
-	}
-	listeners := make([]net.Listener, n)
-	for i := range listeners {
-		if listeners[i], err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+// A fleetNode is a node that serves a source, until the end of the test at most.
+type fleetNode struct {
+	*fleet.Node
+	url string
+	end func()
+}
+
+// nodes serves a source by several nodes of a fleet.
+func nodes(t testing.TB, n int, source bridge.Source) []*fleetNode {
+	nats, engine := fleettest.NATS(t), (*engine.Engine)(nil)
+	var all []*fleetNode
+	for i := range n {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
 			t.Fatal(err)
 		}
-		urls = append(urls, "http://"+listeners[i].Addr().String())
-	}
-	for i, ln := range listeners {
-		node := fleet.New(fleet.Options{Keys: keys, Name: fmt.Sprintf("node%d", i), Epoch: 1, Find: find})
-		server := mcpserver.New(source, mcpserver.Options{Nodes: node})
-		ctx, end := context.WithCancel(context.Background())
+		name, one := fmt.Sprintf("node%d", i), &fleetNode{url: "http://" + ln.Addr().String()}
+		own := fleettest.Engine(t, nats, name)
+		engine = own
+		one.Node = fleet.New(fleet.Options{Keys: fleettest.Keys(t), Engine: engine, Name: name, Address: one.url})
+		server := mcpserver.New(source, mcpserver.Options{Nodes: one.Node, Adoptable: true})
+		ctx, cancel := context.WithCancel(context.Background())
 		served := make(chan error, 1)
 		go func() { served <- server.Serve(ctx, ln) }()
-		t.Cleanup(func() {
-			end()
+		one.end = sync.OnceFunc(func() {
+			cancel()
 			if err := <-served; err != nil {
 				t.Error(err)
 			}
-			node.Close()
+			one.Close()
+			own.Close()
 		})
+		t.Cleanup(one.end)
+		all = append(all, one)
 	}
-	return urls
+	fleettest.Await(t, engine, n)
+	return all
 }
 
 // balance returns the URL of a proxy that gives each request to the next of several servers.
-func balance(t testing.TB, urls []string) string {
+func balance(t testing.TB, nodes []*fleetNode) string {
 	var last atomic.Int64
 	proxy := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
-		target, _ := url.Parse(urls[last.Add(1)%int64(len(urls))])
+		target, _ := url.Parse(nodes[last.Add(1)%int64(len(nodes))].url)
 		r.SetURL(target)
 	}}
 	web := httptest.NewServer(proxy)
 	t.Cleanup(web.Close)
 	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
 	return web.URL
+}
+
+// post sends a message of a session to a node, and returns the status and body of the answer.
+func (n *fleetNode) post(t *testing.T, session, message string) (status int, body string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, n.url+"/mcp", strings.NewReader(message))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("Mcp-Session-Id", session)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(raw)
+}
+
+// begin begins a session on a node and returns its id.
+func (n *fleetNode) begin(t *testing.T) string {
+	t.Helper()
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, n.url+"/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"client","version":"1"}}}`))
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if id := resp.Header.Get("Mcp-Session-Id"); resp.StatusCode == http.StatusOK && id != "" {
+		return id
+	}
+	t.Fatalf("initialize: %d", resp.StatusCode)
+	return ""
+}
+
+const callEcho = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"a":1}}}`
+
+// When a node ends, one of the others goes on with its sessions, and with none that had something of its own
+// there or has ended.
+func TestAdoption(t *testing.T) {
+	all := nodes(t, 3, sourcetest.NewFake())
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	plain, subscribed, ended := all[0].begin(t), all[0].begin(t), all[0].begin(t)
+	if status, body := all[1].post(t, subscribed, `{"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"info"}}`); status != http.StatusOK {
+		t.Fatalf("%d %s", status, body)
+	}
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodDelete, all[1].url+"/mcp", nil)
+	req.Header.Set("Mcp-Session-Id", ended)
+	if resp, err := http.DefaultClient.Do(req); err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatal(resp, err)
+	}
+	all[0].end()
+	for _, node := range all[1:] {
+		if status, body := node.post(t, plain, callEcho); status != http.StatusOK || !strings.Contains(body, `"result"`) {
+			t.Errorf("%s: %d %s", node.Addr(), status, body)
+		}
+		for _, lost := range []string{subscribed, ended} {
+			if status, body := node.post(t, lost, callEcho); status != http.StatusNotFound {
+				t.Errorf("%s: %d %s", node.Addr(), status, body)
+			}
+		}
+	}
+	all[1].end()
+	if status, body := all[2].post(t, plain, callEcho); status != http.StatusOK || !strings.Contains(body, `"result"`) {
+		t.Errorf("the last: %d %s", status, body)
+	}
 }

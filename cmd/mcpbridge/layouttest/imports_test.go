@@ -57,6 +57,8 @@ var rules = []struct {
 	{"bridge/openapi", with(centre, "bridge/internal/*", "bridge/rest")},  // whose definitions it writes
 	{"bridge/audit", with(centre, "bridge/internal/*", "bridge/observe")}, // whose calls it writes down
 	{"bridge/fleet/engine/...", nil},
+	{"bridge/fleet/fleettest", []string{"bridge/fleet", "bridge/fleet/engine"}},
+	{"bridge/fleet", with(centre, "bridge/fleet/engine")},
 	{"bridge/*", with(centre, "bridge/internal/*")},
 
 	// The ends: each knows the centre and never another end.

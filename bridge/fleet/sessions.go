@@ -1,0 +1,118 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/fleet/engine"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+const (
+	// sessionTime is for how long it is known who goes on with a session: longer than anybody may.
+	sessionTime = 25 * time.Hour
+	// bound is said of a session with which no other run may go on: it has ended, or its state is in one process.
+	bound = "bound"
+)
+
+// Adopt returns the run that goes on with a session, whose id was sealed by a run that has ended: "" for this
+// one, if no other has asked before. An error is a *toolformat.Error: NotFound if nobody may go on with it,
+// Unavailable if that cannot be told now, or that run has not ended.
+func (n *Node) Adopt(ctx context.Context, id, sealer string) (owner string, err error) {
+	key := sessionKey(id)
+	for {
+		known, err := n.sessions.Get(ctx, key)
+		if err != nil && !errors.Is(err, engine.ErrNotFound) {
+			return "", unavailable(err)
+		}
+		owner = ""
+		switch value := string(known.Value); value {
+		case "":
+		case bound:
+			return "", toolformat.Errorf(toolformat.NotFound, "the session has ended with node %s", sealer)
+		case n.self().String():
+			return "", nil
+		default:
+			owner = value
+		}
+		switch ended, err := n.ended(ctx, cmp.Or(owner, sealer)); {
+		case err != nil:
+			return "", err
+		case !ended && owner != "":
+			return owner, nil
+		case !ended:
+			return "", toolformat.Errorf(toolformat.Unavailable, "node %s cannot be reached", sealer)
+		}
+		if err = n.claim(ctx, key, n.self().String(), known); err == nil {
+			return "", nil
+		}
+		if !errors.Is(err, engine.ErrExists) && !errors.Is(err, engine.ErrConflict) {
+			return "", unavailable(err)
+		}
+	}
+}
+
+// Bind makes sure that no other run goes on with a session of this one. An error is a *toolformat.Error.
+func (n *Node) Bind(ctx context.Context, id string) error {
+	key := sessionKey(id)
+	for {
+		known, err := n.sessions.Get(ctx, key)
+		switch value := string(known.Value); {
+		case err != nil && !errors.Is(err, engine.ErrNotFound):
+			return unavailable(err)
+		case value == bound:
+			return nil
+		case value != "" && value != n.self().String():
+			return toolformat.Errorf(toolformat.Unavailable, "another node has gone on with the session: begin another one")
+		}
+		err = n.claim(ctx, key, bound, known)
+		switch {
+		case err == nil:
+			return nil
+		case !errors.Is(err, engine.ErrExists) && !errors.Is(err, engine.ErrConflict):
+			return unavailable(err)
+		}
+	}
+}
+
+// claim sets the value of a key that is still as it is known.
+func (n *Node) claim(ctx context.Context, key, value string, known engine.Entry) (err error) {
+	if known.Revision == 0 {
+		_, err = n.sessions.Create(ctx, key, []byte(value), 0)
+	} else {
+		_, err = n.sessions.Update(ctx, key, []byte(value), known.Revision, 0)
+	}
+	return err
+}
+
+// ended reports whether a run of a node has ended, or is cut off from the others.
+func (n *Node) ended(ctx context.Context, text string) (bool, error) {
+	r, failure := parseRun(text)
+	if failure != nil {
+		return false, failure
+	}
+	if _, failure = n.find(r); failure != nil && failure.Code == toolformat.NotFound {
+		return true, nil
+	}
+	alive, err := n.opts.Engine.Alive(ctx, r.node, r.epoch)
+	if err != nil {
+		return false, unavailable(err)
+	}
+	return !alive, nil
+}
+
+func unavailable(err error) error {
+	failure := toolformat.Errorf(toolformat.Unavailable, "the state of the cluster cannot be reached: try again").Because(err)
+	failure.After = time.Second
+	return failure
+}
+
+// sessionKey returns the key of what is known of a session: its id is a secret.
+func sessionKey(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}

@@ -1,0 +1,94 @@
+package config
+
+import (
+	"net"
+	"net/url"
+	"strings"
+)
+
+// cluster is what makes this process one of several nodes. Without a Name it is the only one.
+type cluster struct {
+	Name        string
+	Node        string   // of this one; "" means the name of the host
+	Secrets     []string // that all nodes have, the current one first
+	Address     string   // URL at which the other nodes reach this one; "" means that of listen
+	NATS        string   // URL of NATS; several have commas between
+	Credentials string   // absolute path of NATS' file of credentials; "" means none
+	Join        []string // host:port of the nodes whose NATS this one's joins; nil means that NATS is not in this process
+	Routes      string   // host:port on which this node's NATS is joined; "" means port 6222 of the host of Address
+	Store       string   // absolute folder of what this node's NATS keeps
+	Replicas    int      // servers of NATS that keep each thing; 0 means three where there are as many
+}
+
+func (c *cluster) keys() keySet {
+	return keySet{
+		"name":        {take: into(&c.Name, readClusterName)},
+		"node":        {take: into(&c.Node, readClusterName)},
+		"secrets":     {take: into(&c.Secrets, listOf(readText))},
+		"address":     {take: into(&c.Address, readNodeAddress)},
+		"nats":        {take: into(&c.NATS, readText)},
+		"credentials": {take: into(&c.Credentials, readPath)},
+		"join":        {take: into(&c.Join, listOf(readHostPort))},
+		"routes":      {take: into(&c.Routes, readHostPort)},
+		"store":       {take: into(&c.Store, readPath)},
+		"replicas":    {take: into(&c.Replicas, readCount)},
+	}
+}
+
+// readCluster reads the settings of a node.
+func readCluster(d *decoder, n node) (c cluster, ok bool) {
+	if n.value.Kind() != '{' {
+		d.expected(n, `an object with "name", "secrets", and "nats" or "join"`)
+		return c, false
+	}
+	d.object(n, c.keys())
+	switch {
+	case c.Name == "":
+		d.errorf(n, `"name" is missing: nodes of one name are one cluster`)
+	case len(c.Secrets) == 0:
+		d.errorf(n, `"secrets" is missing: all nodes have the same, such as ["${CLUSTER_SECRET}"] of openssl rand -base64 32`)
+	case (c.NATS == "") == (c.Join == nil):
+		d.errorf(n, `expected either "nats", the URL of a NATS server, or "join", the nodes whose NATS servers form the cluster`)
+	case c.Join != nil && c.Store == "":
+		d.errorf(n, `"store" is missing: the folder in which this node's NATS server keeps the cluster's state`)
+	}
+	return c, true
+}
+
+// readClusterName reads a name that is part of NATS' subjects.
+func readClusterName(d *decoder, n node) (string, bool) {
+	name, ok := readText(d, n)
+	const letters = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	if ok && (name == "" || len(name) > 32 || strings.Trim(name, letters) != "") {
+		d.expected(n, "1 to 32 letters, digits and -")
+		return "", false
+	}
+	return name, ok
+}
+
+// readNodeAddress reads the URL of a node.
+func readNodeAddress(d *decoder, n node) (string, bool) {
+	text, ok := readText(d, n)
+	if !ok {
+		return "", false
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		d.expected(n, "a URL at which the other nodes reach this one, such as http://10.0.0.3:7332")
+		return "", false
+	}
+	return text, true
+}
+
+// readHostPort reads the address of a NATS server.
+func readHostPort(d *decoder, n node) (string, bool) {
+	text, ok := readText(d, n)
+	if !ok {
+		return "", false
+	}
+	if _, port, err := net.SplitHostPort(text); err != nil || port == "" {
+		d.expected(n, "HOST:PORT, such as bridge-0.bridge:6222")
+		return "", false
+	}
+	return text, true
+}

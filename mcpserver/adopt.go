@@ -1,0 +1,128 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+const (
+	adoptable    = 24 * time.Hour // since a session began: what Nodes.Bind says is known for longer
+	maxBeginning = 2 << 10        // bytes of a client's introduction in an id, which is a header
+	bindTime     = time.Second
+)
+
+// beginning is what the id of a session says of its initialize: with it another node can go on with it.
+type beginning struct {
+	At           int64           `json:"at"` // Unix s
+	Revision     string          `json:"revision"`
+	Capabilities json.RawMessage `json:"capabilities,omitempty"`
+	Info         json.RawMessage `json:"info,omitempty"`
+}
+
+// sealID makes the id of a session one that every node understands. initialize is its first message; nil
+// means that no other node can go on with the session.
+func (s *session) sealID(initialize *wire.Message) {
+	o := s.server.opts()
+	if o.Nodes == nil {
+		return
+	}
+	sum := s.sender.digest()
+	sealed := sum[:]
+	if initialize != nil && o.Adoptable && s.sender.hidden == "" {
+		params := initialize.Params.Raw
+		asked, _ := wire.Text(wire.Lookup(params, "protocolVersion"))
+		b := beginning{time.Now().Unix(), wire.Negotiate(asked), wire.Lookup(params, "capabilities"), clientInfo(wire.Lookup(params, "clientInfo"))}
+		if len(b.Capabilities)+len(b.Info) <= maxBeginning {
+			raw, _ := json.Marshal(b) // cannot fail: the message is valid
+			sealed = append(sealed, raw...)
+		}
+	}
+	s.id = o.Nodes.Seal(sealedSession, sealed)
+}
+
+// adopt goes on with a session of a node that has ended. Requests that come meanwhile wait for it.
+func (s *Server) adopt(ctx context.Context, id string, sender identity, raw []byte) error {
+	done, first := s.sessions.beginAdopting(id)
+	if !first {
+		select {
+		case <-done:
+			return nil // not found, if that has failed
+		case <-ctx.Done():
+			return unavailable("canceled")
+		}
+	}
+	defer s.sessions.endAdopting(id)
+	var b beginning
+	if err := json.Unmarshal(raw, &b); err != nil || time.Since(time.Unix(b.At, 0)) > adoptable || s.sessions.has(id) {
+		return toolformat.Errorf(toolformat.NotFound, "the session has ended with its node")
+	}
+	adopted := s.newHTTPSession(sender)
+	adopted.id = id
+	source, failure := adopted.open(ctx, b.Revision, b.Capabilities, b.Info)
+	if failure != nil {
+		return failure
+	}
+	adopted.opened.Store(&opened{revision: b.Revision, source: source})
+	if err := s.sessions.add(adopted); err != nil {
+		adopted.end(errEnded)
+		return unavailable("%v", err)
+	}
+	s.opts().Log.Info("went on with a session of a node that has ended", "principal", sender.principal.Name)
+	for _, method := range []string{wire.NotificationToolsChanged, wire.NotificationPromptsChanged, wire.NotificationResourcesChanged} {
+		adopted.back.Notify(method, nil)
+	}
+	return nil
+}
+
+// beginAdopting reports whether the caller is the first to go on with a session, and is to call endAdopting.
+// Others wait until done is closed.
+func (r *registry) beginAdopting(id string) (done chan struct{}, first bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if done = r.adopting[id]; done == nil {
+		done, first = make(chan struct{}), true
+		if r.adopting == nil {
+			r.adopting = map[string]chan struct{}{}
+		}
+		r.adopting[id] = done
+	}
+	return done, first
+}
+
+func (r *registry) endAdopting(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	close(r.adopting[id])
+	delete(r.adopting, id)
+}
+
+// bind keeps other nodes from going on with the session, which is about to have something that they do not
+// know: subscriptions, a level of its log, tasks, tools that its client lends.
+func (s *session) bind(ctx context.Context) *toolformat.Error {
+	nodes := s.server.opts().Nodes
+	if nodes == nil || s.bound.Load() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, bindTime)
+	defer cancel()
+	if err := nodes.Bind(ctx, s.id); err != nil {
+		return toolformat.AsError(err)
+	}
+	s.bound.Store(true)
+	return nil
+}
+
+// binds reports whether a request is to make something that only this node knows.
+func binds(m *wire.Message) bool {
+	switch m.Method {
+	case wire.MethodSetLevel, wire.MethodSubscribe, methodLend:
+		return true
+	case wire.MethodToolsCall:
+		return m.Params.Get(wire.Task) != nil
+	}
+	return false
+}
