@@ -18,7 +18,7 @@ import (
 // pair is two nodes of which the second one answers with a handler.
 type pair struct{ from, to *fleet.Node }
 
-func newPair(t *testing.T, from, to *fleet.Keys, handler http.HandlerFunc) pair {
+func newPair(t testing.TB, from, to *fleet.Keys, handler http.HandlerFunc) pair {
 	nats := fleettest.NATS(t)
 	var p pair
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.to.ServeHTTP(w, r) }))
