@@ -77,3 +77,32 @@ func TestChatPolicy(t *testing.T) {
 	k.types("y")
 	k.sees("✓")
 }
+
+// A prompt and a resource that a rule asks about are asked about in a chat, too.
+func TestChatPolicyOfPrompts(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "mcpbridge.json")
+	if err := os.WriteFile(config, []byte(`{ "mcpServers": { "one": { "command": "fakeserver", "args": ["--library"] } },
+		"policy": { "rules": [ { "prompts": ["*"], "resources": ["*"], "decision": "ask", "reason": "who knows" } ] } }`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k := startTalk(t, t.TempDir(), "--config", config)
+	k.sees("1 tool")
+	k.types("/prompt review language=go" + enter)
+	k.sees(`{"language":"go"}`)
+	k.sees("who knows")
+	k.sees("[y]es, [n]o and why: ")
+	k.types("y")
+	turn := k.asked(`Review {\"language\":\"go\"}`)
+	turn.says("Fine.")
+	turn.ends()
+	k.sees("Fine.")
+	k.types("what is in @notes://tea" + enter)
+	k.sees("who knows")
+	k.sees("[y]es, [n]o and why: ")
+	k.types("n" + enter)
+	k.sees("@notes://tea: denied by the user (rule 1)")
+	k.types("what is in @notes://tea" + enter)
+	k.sees("[y]es, [n]o and why: ")
+	k.types("y")
+	k.asked("green")
+}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/policy"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
@@ -59,7 +60,7 @@ func runChat(ctx context.Context, args []string, std streams) error {
 	defer keep.close()
 	c.history = &keep
 	log := &logOutput{to: std.err}
-	if c.program, err = newWaiting(f.sourceFlags, cfg, stack.Options{}, log); err != nil {
+	if c.program, err = newWaiting(f.sourceFlags, cfg, stack.Options{Ask: c.answerPolicy}, log); err != nil {
 		return err
 	}
 	defer c.program.close()
@@ -139,6 +140,15 @@ func (c *chat) run(ctx context.Context, transcript *providers.Transcript) error 
 			return c.failed
 		}
 	}
+}
+
+// answerPolicy asks the user, if there is one, about what a rule of the policy asks about and no model has called: prompts
+// and resources.
+func (c *chat) answerPolicy(ctx context.Context, of policy.Approval) (answer policy.Answer, decided bool) {
+	if c.console == nil || c.console.asker() == nil {
+		return policy.Answer{}, false
+	}
+	return c.console.asker().answerPolicy(ctx, of)
 }
 
 // leave says how a saved conversation can be resumed.

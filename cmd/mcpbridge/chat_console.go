@@ -246,11 +246,15 @@ func lineApprover(in *terminal.Lines, out io.Writer) *approver {
 			if q.Reason != "" {
 				fmt.Fprintf(out, "%s\n", terminal.Inline(q.Reason))
 			}
-			fmt.Fprintf(out, "run %s %s?\n", terminal.Inline(q.Call.Name), terminal.VisibleJSON(q.Call.Arguments))
+			fmt.Fprintf(out, "run %s?\n", strings.TrimSpace(terminal.Inline(q.Call.Name)+" "+terminal.VisibleJSON(q.Call.Arguments)))
 		},
 		ask: func(ctx context.Context, question, _ string) (string, error) {
 			fmt.Fprint(out, question)
-			return in.Read(ctx)
+			answer, err := in.Read(ctx)
+			if err != nil {
+				fmt.Fprintln(out) // the cursor is behind the question
+			}
+			return answer, err
 		},
 		say:    func(text string) { fmt.Fprintln(out, text) },
 		always: map[string]bool{},
@@ -262,16 +266,22 @@ func askAt(std streams) func(context.Context, policy.Approval) (policy.Answer, b
 	if !output.IsTerminal(std.in) || !output.IsTerminal(std.err) {
 		return nil
 	}
-	asks := lineApprover(terminal.NewLines(std.in), std.err)
-	return func(ctx context.Context, a policy.Approval) (policy.Answer, bool) {
-		q := &providers.Question{Call: &providers.Call{Name: a.Target, Arguments: a.Arguments}, Ruling: providers.Ruling{Reason: a.Reason, Fixed: !a.Edit, Once: true}}
-		d, err := asks.decide(ctx, q)
-		if err == io.EOF {
-			fmt.Fprintln(std.err) // the cursor is behind the question
-			return policy.Answer{Note: noAnswer}, true
-		}
-		return policy.Answer{Approve: d.Verdict != providers.VerdictDeny, Note: d.Reason, Arguments: d.Arguments}, err == nil
+	return lineApprover(terminal.NewLines(std.in), std.err).answerPolicy
+}
+
+// answerPolicy asks about a call for which a rule of the policy asks; decided is false if nobody has answered until
+// ctx ends.
+func (a *approver) answerPolicy(ctx context.Context, of policy.Approval) (answer policy.Answer, decided bool) {
+	own := *a
+	own.defers = false // the call waits
+	d, err := own.decide(ctx, &providers.Question{
+		Call:   &providers.Call{ID: of.ID, Name: of.Target, Arguments: of.Arguments},
+		Ruling: providers.Ruling{Reason: of.Reason, Fixed: !of.Edit, Once: true},
+	})
+	if err != nil {
+		return policy.Answer{Note: noAnswer}, ctx.Err() == nil
 	}
+	return policy.Answer{Approve: d.Verdict != providers.VerdictDeny, Note: d.Reason, Arguments: d.Arguments}, true
 }
 
 // approve implements providers.Task.Approve.
