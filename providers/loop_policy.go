@@ -79,7 +79,7 @@ func modifies(tool *toolformat.Tool) bool {
 // decide applies the policy to a call that could run.
 func (r *runner) decide(c *roundCall) {
 	q := r.question(c)
-	var d Decision
+	by, d := "", Decision{}
 	switch {
 	case q.Verdict == VerdictAllow:
 		return
@@ -92,25 +92,27 @@ func (r *runner) decide(c *roundCall) {
 	case r.task.Approve == nil:
 		d = Decision{Verdict: VerdictDeny, Reason: fmt.Sprintf("tool %s needs approval, and nobody can be asked", c.call.Name)}
 	default:
-		if d = r.approve(q); r.ctx.Err() != nil {
+		if by, d = theUser, r.approve(q); r.ctx.Err() != nil {
 			return // the run ended while the user was asked
 		}
 	}
-	r.apply(c, d)
+	r.apply(c, d, by)
 }
+
+// theUser is who decides about calls, as records have it.
+const theUser = "the user"
 
 // question returns a call with what the policy says about it.
 func (r *runner) question(c *roundCall) *Question {
-	if r.task.Options.Policy == nil {
-		return &Question{Ruling: Ruling{Verdict: VerdictAllow}}
-	}
 	q := &Question{Call: &Call{ID: c.call.ID, Name: c.call.Name, Arguments: c.arguments}, Tool: c.tool, Caller: r.caller, Model: r.modelID()}
 	if r.listed.list != nil {
 		if it, ok := r.listed.list.Find(c.tool.Name); ok {
 			q.Item = &it
 		}
 	}
-	q.Ruling = r.task.Options.Policy(q)
+	if q.Verdict = VerdictAllow; r.task.Options.Policy != nil {
+		q.Ruling = r.task.Options.Policy(q)
+	}
 	return q
 }
 
@@ -132,25 +134,26 @@ func (r *runner) approve(q *Question) (d Decision) {
 
 // approved says for records, and to the source, that a person was asked about a call.
 func (r *runner) approved(c *roundCall) *bridge.Decision {
-	return &bridge.Decision{Verdict: string(VerdictAllow), Rule: r.question(c).Rule, By: "the user"}
+	return &bridge.Decision{Verdict: string(VerdictAllow), Rule: r.question(c).Rule, By: theUser}
 }
 
-// apply carries out a decision and emits it.
-func (r *runner) apply(c *roundCall, d Decision) {
+// apply carries out a decision and emits it. by is who has decided; "" is the policy.
+func (r *runner) apply(c *roundCall, d Decision, by string) {
 	shown := c.call
 	switch d.Verdict {
 	case VerdictAllow:
 		c.approved = r.approved(c)
 	case VerdictEdit:
 		if r.question(c).Fixed {
-			d.Verdict, c.result = VerdictDeny, failed("not run: the user edited the arguments, which the policy does not allow")
+			d.Verdict = VerdictDeny
+			r.deny(c, "not run: the user edited the arguments, which the policy does not allow", by)
 			break
 		}
 		shown = &Call{ID: c.call.ID, Name: c.call.Name, Arguments: d.Arguments}
 		// In MCP's format the arguments have the tool's own names.
 		arguments, err := r.set.Arguments(toolformat.FormatMCP, shown)
 		if err != nil {
-			c.result = failed("not run: the user edited the arguments, and the edit is invalid: " + err.Error())
+			r.deny(c, "not run: the user edited the arguments, and the edit is invalid: "+err.Error(), by)
 			break
 		}
 		c.approved, c.arguments = r.approved(c), arguments
@@ -161,10 +164,24 @@ func (r *runner) apply(c *roundCall, d Decision) {
 		c.result = r.usable(d.Result)
 	default: // an unknown verdict denies
 		d.Verdict = VerdictDeny
-		c.result = failed("denied by the user: do not retry it; continue without it or ask")
+		text := "denied by the user: do not retry it; continue without it or ask"
 		if d.Reason != "" {
-			c.result = failed("denied: " + d.Reason)
+			text = "denied: " + d.Reason
 		}
+		r.deny(c, text, by)
 	}
 	r.emit(Event{Type: EventApproval, Call: shown, Decision: d.Verdict})
+}
+
+// deny gives a call that is not run its result.
+func (r *runner) deny(c *roundCall, text, by string) {
+	c.result = failed(text)
+	own := r.set.Find(c.call.Name)
+	if r.task.Options.Denied == nil || own == nil || r.task.Request.Tools.Find(c.call.Name) != nil { // it is not the source's
+		return
+	}
+	if c.tool == nil { // it was called in an earlier run
+		c.tool, c.arguments = own, c.call.Arguments
+	}
+	r.task.Options.Denied(r.question(c), by, text)
 }

@@ -47,13 +47,16 @@ func TestPolicy(t *testing.T) {
 		approve bool
 		want    string // the result
 		by      string // with whose word the source gets the call; "-" if it does not
+		denied  string // what is told for records
+		says    providers.Verdict
 	}{
-		{providers.Ruling{Verdict: providers.VerdictAllow}, true, "", ""},
-		{providers.Ruling{Verdict: providers.VerdictDeny, Reason: "not today"}, true, "denied: not today", "-"},
-		{providers.Ruling{}, true, "denied: the policy does not allow tool f", "-"},
-		{providers.Ruling{Verdict: providers.VerdictAsk, Rule: "pay"}, true, "", "the user by pay"},
-		{providers.Ruling{Verdict: providers.VerdictAsk}, false, "needs approval, and nobody can be asked", "-"},
-		{providers.Ruling{Verdict: providers.VerdictAsk, Below: true}, false, "", ""},
+		{providers.Ruling{Verdict: providers.VerdictAllow}, true, "", "", "-", ""},
+		{providers.Ruling{Verdict: providers.VerdictDeny, Reason: "not today"}, true, "denied: not today", "-", "f   denied: not today", ""},
+		{providers.Ruling{}, true, "denied: the policy does not allow tool f", "-", "f   denied: the policy does not allow tool f", ""},
+		{providers.Ruling{Verdict: providers.VerdictAsk, Rule: "pay"}, true, "", "the user by pay", "-", providers.VerdictAllow},
+		{providers.Ruling{Verdict: providers.VerdictAsk, Rule: "pay"}, true, "denied: too dear", "-", "f pay the user denied: too dear", providers.VerdictDeny},
+		{providers.Ruling{Verdict: providers.VerdictAsk}, false, "needs approval, and nobody can be asked", "-", "f   denied: tool f needs approval, and nobody can be asked", ""},
+		{providers.Ruling{Verdict: providers.VerdictAsk, Below: true}, false, "", "", "-", ""},
 	} {
 		task := ask(play(calls(call("1", "f", `{}`)), says("ok")), "go")
 		task.Request.Model = "m"
@@ -63,9 +66,13 @@ func TestPolicy(t *testing.T) {
 			}
 			return c.ruling
 		}
+		denied := "-"
+		task.Options.Denied = func(q *providers.Question, by, text string) {
+			denied = fmt.Sprint(q.Call.Name, " ", q.Rule, " ", by, " ", text)
+		}
 		if c.approve {
 			task.Approve = func(_ context.Context, q *providers.Question) providers.Decision {
-				return providers.Decision{Verdict: providers.VerdictAllow}
+				return providers.Decision{Verdict: c.says, Reason: "too dear"}
 			}
 		}
 		loop, err := providers.NewToolbox(tools).Open(t.Context(), caller)
@@ -83,8 +90,8 @@ func TestPolicy(t *testing.T) {
 		} else if ran {
 			by = ""
 		}
-		if by != c.by {
-			t.Errorf("%+v: the source was told %q, want %q", c.ruling, by, c.by)
+		if by != c.by || denied != c.denied {
+			t.Errorf("%+v: the source was told %q, want %q; denied: %s, want %s", c.ruling, by, c.by, denied, c.denied)
 		}
 		loop.Close()
 	}

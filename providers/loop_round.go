@@ -203,14 +203,14 @@ func (r *runner) resumeRound(decisions map[string]Decision) (Stop, error) {
 // applyLate applies a decision to a call of an earlier run.
 func (r *runner) applyLate(c *roundCall, d Decision) {
 	if d.Verdict == VerdictAnswer || d.Verdict == VerdictDeny || d.Verdict == VerdictDefer {
-		r.apply(c, d)
+		r.apply(c, d, theUser)
 		return
 	}
 	if r.prepare(c); c.waits {
 		c.waits, c.result = false, failed("not run: the client did not send a result")
 	}
 	if c.result == nil {
-		r.apply(c, d)
+		r.apply(c, d, theUser)
 	}
 }
 

@@ -57,6 +57,10 @@ type Options struct {
 	// nil allows all. Package bridge/policy has rules to decide by.
 	Policy func(*Question) Ruling
 
+	// Denied gets the calls of the Loop's tools that are not run, as the policy does not allow them or the person whom
+	// it asks: by is "the user" then, else "". text is what the model is told. It may be nil.
+	Denied func(q *Question, by, text string)
+
 	// Tools are globs of the names of the Loop's tools that are offered; nil means all.
 	Tools []string
 

@@ -152,14 +152,34 @@ type call struct {
 
 // end gives the Call to the readers, and keeps nothing of the reply.
 func (c *call) end(ctx context.Context, reply *bridge.Reply) {
+	made := c.made(reply)
+	if d := reply.Decision; d != nil && d.Rule != "" && reply.Err != nil && reply.Member == "" {
+		made.Server, made.withheld = c.session.serverOf(ctx, c.req), true
+	}
+	c.give(&made, reply)
+}
+
+// Withheld gives the readers a call that a caller's front has refused: it has not come to the source. reply says why,
+// and has the Member that it would have gone to.
+func (s *Stream) Withheld(caller *bridge.Caller, profile string, req *bridge.Request, reply *bridge.Reply) {
+	readers := s.readers.Load()
+	if readers == nil {
+		return
+	}
+	c := call{session: &session{stream: s, caller: s.addCaller(caller), profile: profile}, readers: *readers, req: req, begun: time.Now()}
+	defer s.removeSession(caller.ID)
+	made := c.made(reply)
+	made.withheld = true
+	c.give(&made, reply)
+}
+
+// made returns the Call, without what some readers want.
+func (c *call) made(reply *bridge.Reply) Call {
 	made := Call{
 		Number: c.session.stream.numbers.Add(1),
 		Time:   c.begun, Took: time.Since(c.begun), Caller: c.session.caller, Profile: c.session.profile, Model: cut(c.req.Model, maxName),
 		Method: cut(c.req.Method, maxName), Target: subject(c.req), Server: reply.Member, Out: len(reply.Result),
 		Queued: reply.Queued, Sent: reply.Sent, Received: reply.Received, Decision: reply.Decision,
-	}
-	if d := reply.Decision; d != nil && d.Rule != "" && reply.Err != nil && reply.Member == "" {
-		made.Server, made.withheld = c.session.serverOf(ctx, c.req), true
 	}
 	made.Outcome, made.Reason = outcomeOf(reply)
 	if reply.Err != nil {
@@ -172,6 +192,11 @@ func (c *call) end(ctx context.Context, reply *bridge.Reply) {
 		made.Out = max(made.Out, c.way.taken)
 		made.Asked, made.First = c.way.times()
 	}
+	return made
+}
+
+// give gives the Call to the readers, with what they want of its request and reply.
+func (c *call) give(made *Call, reply *bridge.Reply) {
 	for _, r := range c.readers {
 		if r.opts.Arguments && made.Arguments == nil {
 			made.Arguments = argumentsOf(c.req)
@@ -179,7 +204,7 @@ func (c *call) end(ctx context.Context, reply *bridge.Reply) {
 		if r.opts.Results && made.Result == nil && len(reply.Result) <= maxResult {
 			made.Result = slices.Clone(reply.Result)
 		}
-		r.add(&made)
+		r.add(made)
 	}
 }
 

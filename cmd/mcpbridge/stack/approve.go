@@ -1,14 +1,17 @@
 package stack
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/policy"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // chatRules are those behind loop.approve where a person talks with the model.
@@ -53,4 +56,22 @@ func (s *Stack) loopPolicy(chat bool) func(*providers.Question) providers.Ruling
 		}
 		return providers.Ruling{Verdict: providers.Verdict(own.Verdict), Rule: own.Rule}
 	}
+}
+
+// recordDenied puts a call on record that a model loop has not made.
+func (s *Stack) recordDenied(q *providers.Question, by, text string) {
+	raw := wire.SetMember([]byte("{}"), "name", wire.AppendString(nil, q.Call.Name))
+	if arguments := bytes.Clone(q.Call.Arguments); wire.Valid(arguments) == nil {
+		raw = wire.SetMember(raw, "arguments", arguments)
+	}
+	req := &bridge.Request{Method: wire.MethodToolsCall, Target: q.Call.Name, Model: q.Model}
+	if params, err := wire.SplitParams(raw); err == nil {
+		req.Params = &params
+	}
+	reply := bridge.Failed(toolformat.Errorf(toolformat.Denied, "%s", text))
+	reply.Decision = &bridge.Decision{Verdict: string(policy.Deny), Rule: q.Rule, By: by}
+	if q.Item != nil {
+		reply.Member = q.Item.Member
+	}
+	s.Calls().Withheld(q.Caller, s.access.Of(q.Caller), req, &reply)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/observe"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -77,5 +78,42 @@ func TestLoopPolicy(t *testing.T) {
 			t.Errorf("approve {%s}, rules %s: %s, want %s", c.approve, c.rules, have, c.want)
 		}
 		s.Close()
+	}
+}
+
+// A call that a model loop does not make is on record, and is none of its server's.
+func TestDeniedByLoop(t *testing.T) {
+	cfg, err := config.Loader{}.Parse("", []byte(`{"loop": {"approve": {"*": "deny"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(cfg, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var lines []string
+	reader := s.Calls().Read(observe.Reading{Arguments: true}, func(calls []observe.Call) {
+		for i := range calls {
+			lines = append(lines, string(calls[i].AppendJSON(nil)))
+		}
+	})
+	counts := observe.NewCounts(s.Calls())
+	defer counts.Close()
+	q := &providers.Question{
+		Call: &providers.Call{Name: "bank__pay", Arguments: []byte(`{"n":1}`)}, Item: &bridge.Item{Key: "bank__pay", Member: "bank"},
+		Caller: &bridge.Caller{ID: "x", Principal: bridge.Principal{Name: "ann"}}, Model: "p/m", Ruling: providers.Ruling{Rule: "loop.approve *"},
+	}
+	s.LoopOptions(cfg.Loop, false).Denied(q, "", "denied: no")
+	q.Call.Arguments = []byte(`{`)
+	s.LoopOptions(cfg.Loop, false).Denied(q, "the user", "denied: no")
+	reader.Close()
+	const all = `"principal":"ann","model":"p/m","method":"tools/call","target":"bank__pay","server":"bank",`
+	const end = `"outcome":"denied","reason":"denied: no","decision":"deny","rule":"loop.approve *"`
+	if len(lines) != 2 || !strings.Contains(lines[0], all) || !strings.Contains(lines[0], end+`,"arguments":{"n":1}}`) || !strings.Contains(lines[1], end+`,"by":"the user"}`) {
+		t.Errorf("the record is %q", lines)
+	}
+	if now := counts.Snapshot(); now.All.Failed != 2 || len(now.Servers) != 0 || now.All.Callers != 0 {
+		t.Errorf("counted: %+v", now)
 	}
 }

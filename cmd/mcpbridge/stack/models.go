@@ -355,7 +355,7 @@ func (s *Stack) LoopOptions(l config.Loop, chat bool) providers.Options {
 		Rounds: l.MaxTurns, Calls: l.MaxCalls, Tokens: l.MaxTokens, Cost: l.Budget.Prompt, Time: l.MaxTime, Repeats: l.MaxRepeats, Last: l.LastTurn,
 		Parallel: l.Parallel, Timeout: l.Timeout, Output: l.Output, Window: l.Window,
 	}}
-	o.Policy, o.Info = s.loopPolicy(chat), infoOf(s.cfg)
+	o.Policy, o.Denied, o.Info = s.loopPolicy(chat), s.recordDenied, infoOf(s.cfg)
 	if l.Budget.Caller > 0 || l.Budget.Day > 0 {
 		o.Budget = &providers.Budget{Caller: l.Budget.Caller, Day: l.Budget.Day, Ledger: spending{}}
 	}
