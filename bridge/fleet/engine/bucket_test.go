@@ -87,6 +87,7 @@ func put(t *testing.T, b *Bucket, key, value string, ttl time.Duration) {
 }
 
 func TestWatch(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	b := openUp(t, s.ClientURL(), "a").Bucket("things", 0)
 	put(t, b, "x.1", "a", 0)
@@ -111,6 +112,7 @@ func TestWatch(t *testing.T) {
 }
 
 func TestBucketTTL(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	b := openUp(t, s.ClientURL(), "a").Bucket("short", time.Second)
 	changes, _ := watched(t, b, ">")

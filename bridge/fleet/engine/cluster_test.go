@@ -41,7 +41,7 @@ func stopServer(s *server.Server) {
 }
 
 // startServerAt starts a server in place of one that was stopped.
-func startServerAt(t *testing.T, s *server.Server, dir string) *server.Server {
+func startServerAt(t *testing.T, s *server.Server, dir string, change ...func(*server.Options)) *server.Server {
 	t.Helper()
 	at, err := url.Parse(s.ClientURL())
 	if err != nil {
@@ -51,7 +51,7 @@ func startServerAt(t *testing.T, s *server.Server, dir string) *server.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return startServer(t, func(o *server.Options) { o.Port, o.StoreDir = port, dir })
+	return startServer(t, append(change, func(o *server.Options) { o.Port, o.StoreDir = port, dir })...)
 }
 
 // startCluster runs a NATS of three servers.
@@ -152,7 +152,8 @@ func receive[T any](t *testing.T, what string, c <-chan T) (v T) {
 // proxy is a way to a server that can be cut and restored.
 type proxy struct {
 	net.Listener
-	to string
+	to       string
+	accepted chan struct{} // for each connection, if it has room
 
 	mu   sync.Mutex // guards what follows
 	gone bool
@@ -165,7 +166,7 @@ func startProxy(t *testing.T, s *server.Server) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{Listener: l, to: s.Addr().String(), open: map[net.Conn]bool{}}
+	p := &proxy{Listener: l, to: s.Addr().String(), accepted: make(chan struct{}, 8), open: map[net.Conn]bool{}}
 	var running sync.WaitGroup
 	running.Go(func() {
 		for {
@@ -173,6 +174,7 @@ func startProxy(t *testing.T, s *server.Server) *proxy {
 			if err != nil {
 				return
 			}
+			signal(p.accepted)
 			running.Go(func() { p.serve(c) })
 		}
 	})

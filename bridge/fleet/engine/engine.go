@@ -78,8 +78,8 @@ const (
 	beatInterval     = 2 * time.Second
 )
 
-// Open begins to take part in a cluster. It waits for NATS for at most two seconds and goes on without;
-// NATS may come, go and come back at any time. An error is one of the options.
+// Open begins to take part in a cluster. It waits for at most two seconds for each server of the URL and goes
+// on without NATS, which may come, go and come back at any time. An error is one of the options.
 func Open(o Options) (*Engine, error) {
 	if !plainName().MatchString(o.Cluster) {
 		return nil, fmt.Errorf("cluster name %q: use 1 to 32 letters, digits and -", o.Cluster)

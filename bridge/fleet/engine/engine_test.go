@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
 )
 
 // TestCloseWaits looks for goroutines that are left behind, once with NATS and once without.
@@ -62,6 +64,21 @@ func TestOptions(t *testing.T) {
 			t.Errorf("error %v, want %s", err, c.want)
 		}
 	}
+}
+
+// TestPassword has NATS refuse the password until it is started anew. A client gives up after two refusals
+// unless it is told not to.
+func TestPassword(t *testing.T) {
+	s := startServer(t, func(o *server.Options) { o.Username, o.Password = "me", "old" })
+	p := startProxy(t, s)
+	e := open(t, strings.Replace(p.url(), "nats://", "nats://me:new@", 1), "a")
+	for range 4 {
+		receive(t, "a connection", p.accepted)
+	}
+	dir := s.StoreDir()
+	stopServer(s)
+	startServerAt(t, s, dir, func(o *server.Options) { o.Username, o.Password = "me", "new" })
+	until(t, "up", e.OnUp, func(up bool) bool { return up })
 }
 
 func TestNames(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 func mine(h Holder) bool { return h.Mine }
 
 func TestLease(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	a, b := openUp(t, s.ClientURL(), "a"), openUp(t, s.ClientURL(), "b")
 	la := a.Lease("single.files")
@@ -37,6 +38,7 @@ func TestLease(t *testing.T) {
 
 // TestLeaseOfCutNode has a node that holds a lease lose the server, and find it again.
 func TestLeaseOfCutNode(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	p := startProxy(t, s)
 	a, b := openUp(t, p.url(), "a"), openUp(t, s.ClientURL(), "b")

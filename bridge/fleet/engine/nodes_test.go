@@ -53,6 +53,7 @@ func TestNodesComeAndGo(t *testing.T) {
 }
 
 func TestKilledNode(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	p := startProxy(t, s)
 	a, b := openUp(t, s.ClientURL(), "a"), openUp(t, p.url(), "b")

@@ -53,6 +53,10 @@ func TestStoppedHolder(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	var status syscall.WaitStatus // it does not stop at once
+	if _, err := syscall.Wait4(cmd.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+		t.Fatalf("the process is not stopped: %v, %v", status, err)
+	}
 	fmt.Fprintln(in)
 	lease := openUp(t, s.ClientURL(), "b").Lease("x")
 	until(t, "b has it", lease.OnHolder, mine)
