@@ -11,12 +11,17 @@
 // What the nodes must agree on stands in the cluster's engine, below: who is there, and who goes on with a
 // session of a run that has ended. No call waits for that.
 //
+// Without a cluster, a link of the reverse kind lends the servers of a machine that nothing reaches: it opens
+// the link, and the bridge at the other end, the hub, opens the streams.
+//
 //   - keys.go: what follows from a secret. node.go: this process, its ids and listener. sessions.go: who goes
 //     on with a session.
 //   - link.go: a connection of two nodes. peer.go: the link to one of them, and its streams. forward.go: a
 //     request on a stream.
+//   - lend.go: what the ends of a lent link have in common. hub.go: that of the hub. lender.go: the other.
 //
 // The goroutines are those of smux for each link, one that opens each link to a peer and waits for its
-// loss, and the handler of each link of a peer; Node.Close waits for the latter two. A peer's lock may be
-// held when the node's is taken.
+// loss, and the handler of each link of a peer; Node.Close waits for the latter two. Hub.Close
+// waits for the handlers of its links and for streams that are being closed, Lender.End for the goroutine that
+// opens its link. A peer's lock may be held when the node's is taken.
 package fleet

@@ -16,22 +16,30 @@ import (
 const (
 	peerPath      = "/peer"
 	handshakeTime = 10 * time.Second
-	aliveEvery    = 2 * time.Second // how often an idle link is tried
-	aliveWithin   = 6 * time.Second // after which one that says nothing is lost
+	stuckTime     = 20 * time.Second // that one write may take
 
 	streamWindow = 256 << 10 // bytes that a stream's reader has not taken
-	maxStreams   = 4096      // of one link; beyond it the streams wait for one another
+	maxStreams   = 4096      // of one link
 )
 
-// subprotocol is the version of a link. Nodes of two versions have one in common.
+// subprotocol is the version of a link of two nodes. Nodes of two versions have one in common.
 const subprotocol = "mcpbridge-peer.1"
 
-// multiplexed are the settings of the streams of a link.
-func multiplexed() *smux.Config {
+// terms are what the ends of a link expect of it.
+type terms struct {
+	alive  time.Duration // how often an idle link is tried
+	lost   time.Duration // after which one that says nothing is lost
+	buffer int           // bytes that the readers of all its streams have not taken; beyond it the streams wait for one another
+}
+
+var peerTerms = terms{alive: 2 * time.Second, lost: 6 * time.Second, buffer: streamWindow * maxStreams}
+
+// multiplexed returns the settings of the streams of a link.
+func (t terms) multiplexed() *smux.Config {
 	c := smux.DefaultConfig()
 	c.Version = 2 // with a window for each stream
-	c.KeepAliveInterval, c.KeepAliveTimeout = aliveEvery, aliveWithin
-	c.MaxStreamBuffer, c.MaxReceiveBuffer = streamWindow, streamWindow*maxStreams
+	c.KeepAliveInterval, c.KeepAliveTimeout = t.alive, t.lost
+	c.MaxStreamBuffer, c.MaxReceiveBuffer = streamWindow, t.buffer
 	return c
 }
 
@@ -52,7 +60,7 @@ func (k *Keys) dial(ctx context.Context, url string) (*smux.Session, error) {
 		ws.Close()
 		return nil, err
 	}
-	return smux.Client(secure, multiplexed())
+	return smux.Client(secure, peerTerms.multiplexed())
 }
 
 // accept makes the request of a node at /peer a link.
@@ -69,13 +77,14 @@ func (k *Keys) accept(w http.ResponseWriter, r *http.Request) (*smux.Session, er
 		ws.Close()
 		return nil, err
 	}
-	return smux.Server(secure, multiplexed())
+	return smux.Server(secure, peerTerms.multiplexed())
 }
 
 // conn is a WebSocket connection as a stream of bytes, which passes proxies.
 type conn struct {
 	*websocket.Conn
-	rest io.Reader // of the message that is being read; nil between two
+	rest  io.Reader // of the message that is being read; nil between two
+	until time.Time // the deadline of writes; zero means stuckTime for each
 }
 
 func newConn(ws *websocket.Conn) *conn { return &conn{Conn: ws} }
@@ -103,12 +112,24 @@ func (c *conn) Read(p []byte) (int, error) {
 	}
 }
 
-// Write implements io.Writer: each write is one message.
+// Write implements io.Writer: each write is one message. A connection that does not take one is lost.
 func (c *conn) Write(p []byte) (int, error) {
+	until := c.until
+	if until.IsZero() {
+		until = time.Now().Add(stuckTime)
+	}
+	c.Conn.SetWriteDeadline(until)
 	if err := c.WriteMessage(websocket.BinaryMessage, p); err != nil {
+		c.Close()
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// SetWriteDeadline implements net.Conn.
+func (c *conn) SetWriteDeadline(t time.Time) error {
+	c.until = t
+	return nil
 }
 
 // SetDeadline implements net.Conn.

@@ -1,0 +1,47 @@
+package fleet
+
+import (
+	"errors"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"github.com/xtaci/smux"
+)
+
+// A lent link is the reverse of a link of two nodes: who lends opens it, and the hub opens the streams on it.
+// It is as safe as the WebSocket, which is to be one over TLS.
+const (
+	LendPath     = "/peer/lend" // of the requests for [Hub.Serve]
+	lendProtocol = "mcpbridge-lend.1"
+	lentAs       = "Mcpbridge-Lent-As" // header of the hub's answer: the name of the server there
+	nameKey      = "name"              // query parameter of the request: the one that is asked for
+	statusTaken  = 4001                // closes a link that another one replaces
+)
+
+// lendTerms allow for a laptop whose network pauses. A stream that holds more than its window is not the
+// work of this program, so that few streams fill the buffer in practice.
+var lendTerms = terms{alive: 5 * time.Second, lost: 15 * time.Second, buffer: 32 << 20}
+
+// A lentLink is an end of a link.
+type lentLink struct {
+	*smux.Session
+	ws *websocket.Conn
+}
+
+// end ends the link, and tells the other end why.
+func (l *lentLink) end(status int, reason string) {
+	l.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(status, reason), time.Now().Add(time.Second))
+	l.Close()
+}
+
+// ended returns why the link has ended, from the error of waiting for a stream.
+func ended(err error) error {
+	var closed *websocket.CloseError
+	switch {
+	case errors.As(err, &closed) && closed.Text != "":
+		return errors.New(closed.Text) // to be shown as that of others
+	case errors.As(err, &closed):
+		return errors.New("closed by the other end")
+	}
+	return err
+}
