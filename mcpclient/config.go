@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -68,6 +69,12 @@ type Config struct {
 	Headers   map[string]string // sent with every HTTP request
 	Secrets   []string          // texts in this Config that are secret wherever they stand, beside those that look it
 	Roots     *x509.CertPool    // trusted certificate authorities of URL; nil means the system's
+
+	// Via makes the connections to URL, which begins with http:// then, in place of the network; nil means
+	// the network. It is called before the server is connected. over is closed when what it has returned
+	// is over: connections are made anew then, also after an error, which says why there is no way to the
+	// server. An error of dial means that nothing was sent.
+	Via func() (dial func(context.Context) (net.Conn, error), over <-chan struct{}, err error)
 
 	// Auth has the credentials for requests to URL, in place of an Authorization header; nil means
 	// that those of Headers and URL are all. Its functions may be called from many goroutines.
@@ -131,6 +138,7 @@ type Config struct {
 
 	principal string            // of the callers, in the copy for a carrier that belongs to one; "" for others
 	printed   func(line string) // takes each line of standard error, in the copy for a carrier
+	detour    detour            // to URL, in the copy for a carrier; without Via it is zero
 
 	http     *http.Transport  // the HTTP connections of all links
 	plain    *h1.Pool         // those over plain HTTP, after the handshake

@@ -87,7 +87,7 @@ func (cfg *Config) dialers() []dialer {
 		return []dialer{dialWS}
 	case cfg.Transport == SSE:
 		return []dialer{dialSSE}
-	case cfg.Transport == HTTP:
+	case cfg.Transport == HTTP, cfg.Via != nil:
 		return []dialer{dialHTTP}
 	}
 	return []dialer{dialHTTP, dialSSE}
@@ -152,6 +152,7 @@ func (l *link) open(ctx context.Context, dial dialer, handshake func(*conn, cont
 	c := newConn(l)
 	own := *l.cfg
 	own.principal = l.principal
+	own.detour = l.detour
 	own.printed = func(line string) { l.line.Store(&line) }
 	var err error
 	if c.carrier, err = dial(ctx, &own, c); err != nil {

@@ -21,6 +21,7 @@
 //	lenient                     whose answer a message is that cannot be used
 //	conn                        the life of a connection, its pending calls, what a carrier is
 //	streamable, stdio, ws       carriers
+//	detour                      the way to a server that is not reached over the network
 //	http                        what carriers over HTTP share, and that of legacy SSE
 //	auth                        requests with credentials that change
 //	config, errors              what the layers share

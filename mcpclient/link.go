@@ -55,6 +55,7 @@ type link struct {
 	demand chan struct{} // holds a token if a call needs a lazy server
 	hurry  chan struct{} // holds a token if the link is not to wait for its next attempt
 
+	detour    detour // to the server, set by start and used by its goroutine alone; without Via it is zero
 	vendor    bool   // requests of the server that are not MCP's pass to the caller, whose own the link is
 	principal string // whose callers the link is for; "" for those of all
 
@@ -300,6 +301,9 @@ func (l *link) supervise() {
 // start makes a connection when a child may be started.
 func (l *link) start() (*conn, error) {
 	l.line.Store(nil)
+	if err := l.findDetour(); err != nil {
+		return nil, err
+	}
 	if len(l.cfg.Command) > 0 {
 		end := l.cfg.Children.awaitStart(l.ctx)
 		if end == nil {
@@ -398,12 +402,20 @@ func (l *link) backOff(err error, failures int) bool {
 		<-l.ctx.Done()
 		return false
 	}
-	delay := min(l.cfg.RetryMax, l.cfg.RetryMin<<min(failures-1, 10))
-	delay = delay/2 + rand.N(delay/2+1) // which panics without a range
-	l.cfg.Log.Warn("failed", "reason", detailed(err), "failures", failures, "retry_in", delay.Round(100*time.Millisecond))
-	l.setState(Failed, err, delay) // after the log: callers wait for the state
+	var retry <-chan time.Time // without a way to the server no attempt can succeed before there is one
+	if l.cfg.Via != nil && l.detour.dial == nil {
+		l.cfg.Log.Info("away", "reason", err)
+		l.setState(Failed, err, 0)
+	} else {
+		delay := min(l.cfg.RetryMax, l.cfg.RetryMin<<min(failures-1, 10))
+		delay = delay/2 + rand.N(delay/2+1) // which panics without a range
+		l.cfg.Log.Warn("failed", "reason", detailed(err), "failures", failures, "retry_in", delay.Round(100*time.Millisecond))
+		l.setState(Failed, err, delay) // after the log: callers wait for the state
+		retry = time.After(delay)
+	}
 	select {
-	case <-time.After(delay):
+	case <-retry:
+	case <-l.detour.over:
 	case <-l.hurry:
 	case <-l.ctx.Done():
 		return false

@@ -49,6 +49,7 @@ func dialHTTP(_ context.Context, cfg *Config, r receiver) (carrier, error) {
 	if err != nil {
 		return nil, err
 	}
+	cfg.takeDetour()
 	s := &streamable{cfg: cfg, to: r, client: newHTTPClient(cfg.http)}
 	s.url.Store(u)
 	h := cfg.header()
@@ -56,6 +57,9 @@ func dialHTTP(_ context.Context, cfg *Config, r receiver) (carrier, error) {
 	h.Set("Accept", "application/json, text/event-stream")
 	s.way.Store(&way{header: h})
 	s.life, s.end = context.WithCancel(context.Background())
+	if cfg.Via != nil {
+		s.work.Go(func() { cfg.detour.watch(s.life, r) })
+	}
 	return s, nil
 }
 
@@ -76,7 +80,7 @@ func (s *streamable) setWay(header http.Header) *way {
 	w := &way{header: header}
 	defer s.way.Store(w)
 	u := s.url.Load()
-	if !s.up.Load() || !h1.Supported || u.Scheme != "http" || strings.ContainsFunc(u.Host, func(r rune) bool { return r > '~' }) {
+	if !s.up.Load() || !h1.Supported || s.cfg.Via != nil || u.Scheme != "http" || strings.ContainsFunc(u.Host, func(r rune) bool { return r > '~' }) {
 		return w
 	}
 	if proxy, err := s.cfg.http.Proxy(&http.Request{URL: u}); proxy == nil && err == nil {
@@ -317,6 +321,9 @@ func (s *streamable) close() {
 		cancel()
 	}
 	s.work.Wait()
+	if s.cfg.Via != nil {
+		s.cfg.http.CloseIdleConnections()
+	}
 }
 
 // receiveStream takes the events of a response until its call has a reply. A stream that ends
