@@ -324,8 +324,14 @@ func FuzzParse(f *testing.F) {
 			if s.Name == "" || s.Line < 1 {
 				t.Fatalf("server %+v", s)
 			}
-			if s.Fault == nil && (s.Command == "") == (s.URL == "") {
-				t.Fatalf("reached by neither or both: %+v", s)
+			ways := 0
+			for _, way := range []string{s.Command, s.URL, s.Lender} {
+				if way != "" {
+					ways++
+				}
+			}
+			if s.Fault == nil && ways != 1 {
+				t.Fatalf("reached in %d ways: %+v", ways, s)
 			}
 		}
 	})

@@ -19,7 +19,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// Server is one entry of "mcpServers": an upstream with either a Command or a URL. Variables are
+// Server is one entry of "mcpServers": an upstream with a Command, a URL or a Lender. Variables are
 // filled in, and paths are absolute.
 type Server struct {
 	Name  string // its key
@@ -35,6 +35,8 @@ type Server struct {
 	URL     string            // http, https, ws or wss
 	Headers map[string]string // sent with each request, or with the WebSocket handshake
 	OAuth   OAuth
+
+	Lender string // the principal that lends it to serve, over a link that mcpbridge lend opens
 
 	PerIdentity bool // "credentials" is "identity": each principal logs in with its own account
 
@@ -66,7 +68,7 @@ type Server struct {
 
 	Forward bool // it gets the token with which a caller has come
 
-	Untrusted bool // "trust" is false: the annotations of its tools decide nothing
+	Untrusted bool // "trust" is false, as it is by default with a Lender: the annotations of its tools decide nothing
 	Pin       bool // its tools and prompts stay as they were first seen, until a person accepts others
 
 	Secrets []string // the values of references, such as ${keychain:NAME}, which stand in other fields
@@ -108,6 +110,8 @@ func (s *Server) keys(envFile *string, box *sandboxed) keySet {
 
 		"forward":     {take: into(&s.Forward, readBool), only: "url"},
 		"credentials": {take: into(&s.PerIdentity, readCredentials), only: "url"},
+
+		"lender": {take: into(&s.Lender, readName), only: "lender"},
 
 		"type":          {take: into(&s.Transport, readTransport)},
 		"transport":     {take: into(&s.Transport, readTransport), same: "type"},
@@ -262,6 +266,7 @@ func (d *decoder) server(n node) Server {
 	var box sandboxed
 	keys := s.keys(&envFile, &box)
 	reach := d.reach(n, keys)
+	s.Untrusted = reach == "lender"
 	before, filledIn := len(d.problems), len(d.filledIn)
 	d.object(n, keys)
 	s.Secrets = slices.Clone(d.filledIn[filledIn:])
@@ -303,8 +308,8 @@ func timeoutUnit(keys []node) time.Duration {
 	return 0
 }
 
-// reach returns how a server is reached: "command", "url", "both" or "". Keys that only make sense
-// for the other way are turned into ignored ones.
+// reach returns how a server is reached: "command", "url", "lender", two of these with "and" in between, or
+// "". Keys that only make sense for another way are turned into ignored ones.
 func (d *decoder) reach(n node, keys keySet) string {
 	var reach string
 	members, _ := d.membersOf(n)
@@ -316,7 +321,7 @@ func (d *decoder) reach(n node, keys keySet) string {
 		case reach == "" || reach == only:
 			reach = only
 		default:
-			return "both"
+			return reach + " and " + only
 		}
 	}
 	for name, k := range keys {
@@ -332,8 +337,13 @@ func (d *decoder) checkServer(n node, s *Server, reach string) {
 	switch scheme, _, _ := strings.Cut(s.URL, ":"); {
 	case reach == "":
 		d.errorf(n.key(), `needs "command" (a program to run) or "url" (a server to connect to)`)
-	case reach == "both":
-		d.errorf(n.key(), `"command" and "url" are mutually exclusive: keep one`)
+	case strings.Contains(reach, " and "):
+		one, other, _ := strings.Cut(reach, " and ")
+		d.errorf(n.key(), `%q and %q are mutually exclusive: keep one`, one, other)
+	case reach == "lender" && s.Transport != "":
+		d.errorf(n.key(), `has type %q, but a server with "lender" needs none: mcpbridge lend connects it`, s.Transport)
+	case reach == "lender" && s.Required:
+		d.errorf(n.key(), `"required" is true, but a server with "lender" can be connected only once serve has started`)
 	case s.Transport == "" || reach == "url" && s.URL == "":
 	case reach == "command" && s.Transport != "stdio":
 		d.errorf(n.key(), `has type %q, but a server with "command" has type "stdio"`, s.Transport)

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/fleet"
 	"github.com/mcpbridge/mcpbridge/bridge/intercept"
 	"github.com/mcpbridge/mcpbridge/bridge/outbound"
 	"github.com/mcpbridge/mcpbridge/bridge/pins"
@@ -87,6 +88,7 @@ type Options struct {
 	Once      bool         // a server that cannot be connected is not tried again
 	Alone     bool         // nobody can decide about approvals but the client of a call, and Ask
 	Dir       string       // working folder of servers without "cwd"; "" means that of the program
+	Lenders   *fleet.Hub   // has what others lend; nil means that nobody can
 	Pool      *Pool        // has the clients of servers; nil means a pool of its own
 
 	// Ask asks the person at this program about a call whose client cannot be asked; decided is false without
@@ -123,6 +125,7 @@ func (s *Stack) govern(opts *Options) error {
 	}
 	s.limitChildren()
 	s.configureApprovals(opts)
+	s.setLenders(opts)
 	for _, warning := range slices.Concat(s.cfg.Warnings, s.natives.warnings, s.natives.advice, s.natives.leftOut) {
 		s.log.Warn(warning)
 	}
@@ -279,6 +282,9 @@ func (s *Stack) definition(server config.Server, opts *Options, info []byte) def
 			value, _ := s.cfg.LookupEnv(name)
 			identity += strconv.Quote(value)
 		}
+	}
+	if server.Lender != "" {
+		return lent(c, &server, identity, opts.Lenders)
 	}
 	if server.Command == "" {
 		c.Roots = s.roots.pool
