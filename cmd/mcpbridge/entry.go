@@ -76,21 +76,30 @@ func (e *entry) setOAuth(cfg *config.Config, log *slog.Logger) error {
 
 // issuerClient returns what fetches the keys of the issuer, also where its metadata says that they are.
 func issuerClient(cfg *config.Config) (*http.Client, error) {
-	var roots *x509.CertPool
-	if cfg.CA != "" {
-		pem, err := os.ReadFile(cfg.CA)
-		if err == nil {
-			roots, err = outbound.Roots(pem)
-		}
-		if err != nil {
-			return nil, usagef("%s: tls.ca: %v", cfg.Path, err)
-		}
+	roots, err := rootsOf(cfg)
+	if err != nil {
+		return nil, err
 	}
 	issuer, err := url.Parse(cfg.Auth.Issuer)
 	if err != nil {
 		return nil, err // the config has checked it
 	}
 	return &http.Client{Transport: outbound.NewGuard(issuer, roots)}, nil
+}
+
+// rootsOf returns the certificate authorities that connections of a config trust; nil means the system's.
+func rootsOf(cfg *config.Config) (roots *x509.CertPool, err error) {
+	if cfg.CA == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(cfg.CA)
+	if err == nil {
+		roots, err = outbound.Roots(pem)
+	}
+	if err != nil {
+		return nil, usagef("%s: tls.ca: %v", cfg.Path, err)
+	}
+	return roots, nil
 }
 
 // tls returns the configuration of a listener, which follows the files of the config.

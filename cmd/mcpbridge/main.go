@@ -60,6 +60,7 @@ func commands() []command {
 	return []command{
 		{"serve", "serve [--config FILE] [--listen HOST:PORT]", "serve MCP over HTTP, SSE and WebSocket until a signal", runServe},
 		{"stdio", "stdio [--config FILE] [--alone]", "serve MCP on standard input and output, for editors and desktop apps", runStdio},
+		{"lend", "lend --to URL [--name NAME] [--config FILE] [--profile NAME]", "lend servers of this machine to a serve elsewhere", runLend},
 		{"daemon", "daemon [--config FILE]", "serve all windows of this user; stdio starts it", runDaemon},
 		{"tools list", "tools list [--config FILE] [--format FORMAT] [--json]", "list the tools of all servers", runToolsList},
 		{"tools call", "tools call NAME [--ARGUMENT VALUE]… [--args JSON] [--context K=V]… [--json] [--out DIR]", "call one tool and print its result", runToolsCall},

@@ -29,15 +29,16 @@ import (
 type live struct {
 	*program
 	*stack.Live
-	front   *mcpserver.Server              // nil until something is served
-	load    func() (*config.Config, error) // the config as it is now
-	entry   entry                          // of serve
-	console *ownConsole                    // of serve; nil elsewhere
-	pool    *stack.Pool                    // nil if others have it too
-	local   string                         // the URL of serve on this computer; "" if it listens elsewhere
-	model   atomic.Pointer[http.Handler]   // of /v1; nil where that is not served
-	chat    *serve.Chat                    // nil where /v1 is not served
-	cluster *cluster                       // of serve; nil of a single node
+	front   *mcpserver.Server                      // nil until something is served
+	options func(*config.Config) mcpserver.Options // of front
+	load    func() (*config.Config, error)         // the config as it is now
+	entry   entry                                  // of serve
+	console *ownConsole                            // of serve; nil elsewhere
+	pool    *stack.Pool                            // nil if others have it too
+	local   string                                 // the URL of serve on this computer; "" if it listens elsewhere
+	model   atomic.Pointer[http.Handler]           // of /v1; nil where that is not served
+	chat    *serve.Chat                            // nil where /v1 is not served
+	cluster *cluster                               // of serve; nil of a single node
 
 	history pageHistory // of chat
 
@@ -51,6 +52,7 @@ type live struct {
 // newLive is newProgram for a config that may change. Its front is the caller's to make.
 func newLive(f *sourceFlags, cfg *config.Config, opts stack.Options, load func() (*config.Config, error), stderr io.Writer) (*live, error) {
 	l := &live{load: load, forget: f.references.Forget}
+	l.options = l.serverOptions
 	if opts.Pool == nil {
 		l.pool = stack.NewPool()
 		opts.Pool = l.pool
@@ -130,7 +132,7 @@ func (l *live) reload() error {
 	}
 	l.watch(cfg.Files())
 	if l.front != nil {
-		l.front.Update(l.serverOptions(cfg))
+		l.front.Update(l.options(cfg))
 	}
 	if listens {
 		l.setBase(cfg)

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge/fleet"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/logbook"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
@@ -47,7 +48,9 @@ func runServe(ctx context.Context, args []string, std streams) error {
 		return err
 	}
 	f.book = logbook.New()
-	l, err := newLive(f, cfg, stack.Options{}, func() (*config.Config, error) {
+	lenders := fleet.NewHub()
+	defer lenders.Close()
+	l, err := newLive(f, cfg, stack.Options{Lenders: lenders}, func() (*config.Config, error) {
 		cfg, err := f.again()
 		if err != nil {
 			return nil, err
@@ -148,6 +151,11 @@ func (l *live) serverOptions(cfg *config.Config) mcpserver.Options {
 	o := streamOptions(cfg, l.opts.Pool, l.log)
 	o.HiddenHeaders, o.TicketValues, o.Access = cfg.HiddenHeaders(), cfg.TicketValues(), l.entry.access(cfg)
 	o.Protected = map[string]http.Handler{"/v1/": models, "/v1/p/{profile}/": models, "/chat": l.chat, "/chat/p/{profile}": l.chat, webconsole.Path: l.console.handler()}
+	if lenders := l.opts.Lenders; lenders != nil {
+		o.Protected[fleet.LendPath] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			lenders.Serve(w, r, mcpserver.CallerOf(r).Principal.Name, l.log)
+		})
+	}
 	sandbox := webconsole.Sandbox{
 		Origin: func() string { return l.Live.Stack().Config().Console.SandboxOrigin },
 		Hosts:  func(r *http.Request, host string) bool { return l.front.KnowsHost(r, host) },

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,6 +29,7 @@ type configServer struct {
 	Command string   `json:"command,omitempty"`
 	Args    []string `json:"args,omitempty"`
 	URL     string   `json:"url,omitempty"`
+	Lender  string   `json:"lender,omitempty"`
 	File    string   `json:"file"`
 	Line    int      `json:"line"`
 }
@@ -113,6 +115,9 @@ func describe(path string, m edit.Node) configServer {
 	if n, ok := m.At("args"); ok && json.Unmarshal(n.Value, &s.Args) == nil {
 		hideSecrets(s.Args)
 	}
+	if n, ok := m.At("lender"); ok {
+		s.Lender = textOf(n)
+	}
 	for _, key := range []string{"url", "serverUrl", "httpUrl", "baseUrl"} {
 		if n, ok := m.At(key); ok {
 			s.URL = withoutSecrets(textOf(n))
@@ -120,6 +125,14 @@ func describe(path string, m edit.Node) configServer {
 		}
 	}
 	return s
+}
+
+// lentBy says who lends the server, "" if it is not lent.
+func (s *configServer) lentBy() string {
+	if s.Lender == "" {
+		return ""
+	}
+	return "lent by " + s.Lender
 }
 
 // isOff reports whether a server is disabled.
@@ -190,7 +203,7 @@ func printServers(w io.Writer, path string, list []configServer) error {
 		}
 		command := strings.Join(append([]string{s.Command}, s.Args...), " ")
 		if s.Command == "" {
-			command = s.URL
+			command = cmp.Or(s.URL, s.lentBy())
 		}
 		rows = append(rows, []string{s.Name, state, fmt.Sprint(s.Line), command})
 	}
