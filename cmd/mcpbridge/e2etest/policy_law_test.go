@@ -13,8 +13,10 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// deniedRules deny one item of each kind of the server s0, by the names that callers see, and all of s1.
-const deniedRules = `"policy":{"rules":[
+// deniedRules deny one item of each kind of the server s0, by the names that callers see, all of s1, and a tool that a
+// page lends.
+const deniedRules = `"lending":true,"policy":{"rules":[
+	{"servers":["lent*"],"tools":["wipe"],"decision":"deny"},
 	{"tools":["*renamed"],"decision":"deny"},
 	{"prompts":["*prompt_s0_1"],"decision":"deny"},
 	{"resources":["res://res_s0_1","tmpl://tmpl_s0_1/*"],"decision":"deny"},
@@ -24,7 +26,7 @@ const deniedRules = `"policy":{"rules":[
 func evasions(name, uri string) (all [][2]string) {
 	for _, spelled := range []string{name, strings.ToUpper(name), strings.ReplaceAll(name, "s0", `s\u0030`), name + " ", " " + name, name + `\u0000`, name + `\u200b`, "x__" + name} {
 		for _, method := range []string{wire.MethodToolsCall, wire.MethodPromptsGet, "TOOLS/CALL", "Tools/Call", "tools/call ", "tools/call/", "vendor/call", "prompts/Get"} {
-			for _, members := range []string{`"name":"%s"`, `"Name":"%s"`, `"name":"%s","arguments":{}`, `"name":"other","Name":"%s"`, `"name":"other","name":"%s"`, `"name":"%s","name":"other"`, `"n\u0061me":"%s"`} {
+			for _, members := range []string{`"name":"%s"`, `"Name":"%s"`, `"name":"%s","arguments":{}`, `"name":"%s","task":{"ttl":9000}`, `"name":"other","task":{"name":"%s"}`, `"name":"other","Name":"%s"`, `"name":"other","name":"%s"`, `"name":"%s","name":"other"`, `"n\u0061me":"%s"`} {
 				all = append(all, [2]string{method, fmt.Sprintf(members, spelled)})
 			}
 		}
@@ -79,7 +81,38 @@ func newHeardServer(name string) *heardServer {
 	return s
 }
 
-// Nothing that a rule denies reaches its server, whatever the method, the spelling, the carrier, the era and the
+// lendHeard has a page lend a tool that is denied and one that is not, and fails the test if the page hears of the
+// former, or nothing of the latter.
+func lendHeard(t *testing.T, f *front) {
+	page := newCaller(t, f, overWS, false, `{}`)
+	page.result(page.request("mcpbridge/lend", `"tools":[{"name":"wipe","description":"Wipes.","inputSchema":{"type":"object"}},{"name":"show","description":"Shows.","inputSchema":{"type":"object"}}]`, ""))
+	shown, done := 0, make(chan struct{})
+	go func() {
+		defer close(done)
+		for raw := range page.In {
+			if raw.Err != nil {
+				return
+			}
+			if m, err := wire.Split(raw.Raw); err != nil || m.Method != wire.MethodToolsCall {
+				continue
+			} else if name, _ := wire.Text(wire.Lookup(m.Params.Raw, "name")); name != "show" {
+				t.Errorf("reached the page: %s", raw.Raw)
+			} else {
+				shown++
+				page.respond(string(m.ID), `{"content":[]}`)
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		page.Close()
+		<-done
+		if shown == 0 {
+			t.Error("what is allowed has not reached the page")
+		}
+	})
+}
+
+// Nothing that a rule denies reaches its server, or the page that lends it, as a call or a task, whatever the method, the spelling, the carrier, the era and the
 // bridges on the way.
 func TestDeniedLaw(t *testing.T) {
 	for _, servers := range []int{1, 2} {
@@ -99,6 +132,7 @@ func TestDeniedLaw(t *testing.T) {
 					list += fmt.Sprintf(`,"s1":{"url":%q}`, s1.Serve(t, nil)+"/mcp")
 				}
 				f, _, _ := askStack(t, `{"mcpServers":{`+list+`},`+deniedRules+`}`)
+				lendHeard(t, f)
 				if bridges == 2 { // of which the first has no rules
 					f, _, _ = askStack(t, fmt.Sprintf(`{"mcpServers":{"outer":{"url":%q}}}`, f.web.URL+"/mcp"))
 				}
@@ -147,8 +181,11 @@ func (unbothered) Errorf(string, ...any) {}
 // tryDenied tries some of the evasions as one client, one by one and in batches.
 func tryDenied(r *rand.Rand, c *caller) {
 	var tried [][2]string
-	for i, name := range []string{"renamed", "tool_s0_1", "s0__renamed", "s0__tool_s0_1", "prompt_s0_1", "s0__prompt_s0_1", "s1__tool_s1_0", "s1__prompt_s1_0"} {
+	for i, name := range []string{"renamed", "tool_s0_1", "s0__renamed", "s0__tool_s0_1", "prompt_s0_1", "s0__prompt_s0_1", "s1__tool_s1_0", "s1__prompt_s1_0", "wipe"} {
 		tried = append(tried, evasions(name, []string{"res://res_s0_1", "tmpl://tmpl_s0_1/7", "res://res_s1_0", "tmpl://tmpl_s1_0/7"}[i%4])...)
+	}
+	for _, method := range []string{wire.MethodTasksGet, wire.MethodTasksResult, wire.MethodTasksUpdate, wire.MethodTasksCancel, "Tasks/Get"} {
+		tried = append(tried, [2]string{method, `"taskId":"s1_task"`}, [2]string{method, `"taskId":"s1_task","inputResponses":{}`}, [2]string{method, `"name":"s1__tool_s1_0"`})
 	}
 	r.Shuffle(len(tried), func(i, j int) { tried[i], tried[j] = tried[j], tried[i] })
 	c.Client = single(c.Client)
@@ -167,4 +204,5 @@ func tryDenied(r *rand.Rand, c *caller) {
 	for _, tool := range regexp.MustCompile(`"name":"([a-z0-9_]*tool_s0_0)"`).FindAllStringSubmatch(listed, -1) {
 		c.tool(tool[1], "{}")
 	}
+	c.tool("show", "{}")
 }
