@@ -87,43 +87,54 @@ func (r *rule) unmet(c *Call) string {
 }
 
 // metBy reports whether the arguments of a call meet the condition, as some server may read them (any), or as
-// every server does.
+// every server does. How else they may be read is looked at only where that may decide.
 func (c *condition) metBy(call *Call, any bool) bool {
-	readings := [...]struct {
-		arguments []byte
-		unwrap    bool
-		counts    bool
-	}{
-		{call.Arguments, false, true},
-		{call.Arguments, true, any || call.refused},
-		{call.corrected, false, call.corrected != nil},
+	first := find(call.Arguments, c.path, false)
+	if c.met(call.Arguments, first, any) == any {
+		return any
 	}
-	for _, r := range readings {
-		if r.counts && c.met(r.arguments, r.unwrap, any) == any {
+	if first.isPlain() {
+		return !any
+	}
+	call.correct()
+	if any || call.refused {
+		if other := find(call.Arguments, c.path, true); !other.is(first) && c.met(call.Arguments, other, any) == any {
+			return any
+		}
+	}
+	if call.corrected != nil {
+		if other := find(call.corrected, c.path, false); !other.is(first) && c.met(call.corrected, other, any) == any {
 			return any
 		}
 	}
 	return !any
 }
 
-// met reports whether arguments meet the condition; unsure is the answer where readers may understand them
-// differently. unwrap reads JSON in texts, as some servers do.
-func (c *condition) met(arguments []byte, unwrap, unsure bool) bool {
-	value, ambiguous := find(arguments, c.path, unwrap)
+// met reports whether a value in arguments meets the condition; unsure is the answer where readers may understand them
+// differently.
+func (c *condition) met(arguments []byte, value found, unsure bool) bool {
 	switch {
 	case len(arguments) > 0 && arguments[0] != '{' && string(arguments) != null: // some servers read an object in a string
 		return unsure
-	case ambiguous:
+	case value.ambiguous:
 		return unsure
-	case value == nil:
+	case value.raw == nil:
 		return false
 	case c.schema == nil:
-		return c.fits(value, unsure)
-	case c.schema.Check(value) == nil:
+		return c.fits(value.raw, unsure)
+	case c.schema.Check(value.raw) == nil:
 		return true
 	}
-	return unsure && c.any.Check(value) != nil // a number that cannot be compared
+	return unsure && mayBeHuge(value.raw) && c.any.Check(value.raw) != nil // a number that cannot be compared
 }
+
+// mayBeHuge reports whether a value may have a number that cannot be compared, with an exponent or many digits.
+func mayBeHuge(value []byte) bool {
+	return value[0] != '"' && (len(value) > maxDigits || bytes.ContainsAny(value, "eE"))
+}
+
+// maxDigits is less than a number has that cannot be compared for its digits.
+const maxDigits = 500
 
 // fits reports whether the pattern matches the text of a value: of a number in one spelling (any), or in all.
 func (c *condition) fits(value []byte, any bool) bool {
@@ -147,12 +158,28 @@ func isNumber(value []byte) bool { return value[0] == '-' || '0' <= value[0] && 
 
 const null = "null"
 
-// find returns the value at a path, nil without one. It is ambiguous if an object on the way, or in the
-// value, has a key twice or in several letter cases: some servers take the first, others the last, and some
-// ignore case. unwrap enters texts that hold JSON.
-func find(value []byte, path []string, unwrap bool) (found []byte, ambiguous bool) {
+// found is a value at a path, nil without one. It is ambiguous if an object on the way, or in the value, has a
+// key twice or in several letter cases: some servers take the first, others the last, and some ignore case.
+type found struct {
+	raw       []byte
+	ambiguous bool
+}
+
+func (f found) is(other found) bool {
+	return f.ambiguous == other.ambiguous && (f.raw == nil) == (other.raw == nil) && bytes.Equal(f.raw, other.raw)
+}
+
+// isPlain reports whether the value is one that no reader takes for another: true, false, or a number that is written
+// with digits alone. There is no text on the way to it.
+func (f found) isPlain() bool {
+	return f.raw != nil && (f.raw[0] == 't' || f.raw[0] == 'f' || isNumber(f.raw) && !bytes.ContainsAny(f.raw, ".eE"))
+}
+
+// find returns the value at a path. unwrap enters texts that hold JSON.
+func find(value []byte, path []string, unwrap bool) found {
 	for _, part := range path {
 		var next []byte
+		ambiguous := false
 		switch {
 		case len(value) == 0:
 		case value[0] == '{':
@@ -175,16 +202,16 @@ func find(value []byte, path []string, unwrap bool) (found []byte, ambiguous boo
 			}
 		}
 		if ambiguous {
-			return nil, true
+			return found{ambiguous: true}
 		}
 		if value = next; value == nil {
-			return nil, false
+			return found{}
 		}
 		if unwrap {
 			value = unwrapped(value)
 		}
 	}
-	return value, match.Repeats(value)
+	return found{value, match.Repeats(value)}
 }
 
 // unwrapped returns the JSON that a text holds, or in it again; other values as they are.

@@ -59,25 +59,31 @@ type Call struct {
 	Target    string
 	Item      *bridge.Item // nil for a resource that is not listed
 	Arguments []byte       // of a tool, raw JSON
-	corrected []byte       // Arguments by the tool's schema; nil if they are the same
-	refused   bool         // by the tool's schema
+
+	corrects  bool                // the decision heeds the arguments as checker corrects them, which it has not done yet
+	checker   *toolformat.Checker // of the tool's schema; nil if that cannot be used
+	corrected []byte              // Arguments by the tool's schema; nil if they are the same
+	refused   bool                // by the tool's schema
 }
 
 // Correct makes the decision about the call also heed its arguments as its tool's schema corrects them.
 func (c *Call) Correct() {
-	if c.Item == nil || c.Kind != bridge.Tools {
-		return
+	if c.Item != nil && c.Kind == bridge.Tools {
+		c.corrects = true
+		c.checker, _, _ = toolformat.NewChecker(c.Item.Tool().InputSchema)
 	}
-	checker, _, _ := toolformat.NewChecker(c.Item.Tool().InputSchema)
-	c.correct(checker)
 }
 
-// correct is Correct with the checker of the tool's schema; nil means that it cannot be used.
-func (c *Call) correct(checker *toolformat.Checker) {
-	if c.refused = checker == nil; c.refused {
+// correct corrects the arguments, once, if the decision heeds that.
+func (c *Call) correct() {
+	if !c.corrects {
 		return
 	}
-	own, err := checker.Arguments(c.Target, c.Arguments)
+	c.corrects = false
+	if c.refused = c.checker == nil; c.refused {
+		return
+	}
+	own, err := c.checker.Arguments(c.Target, c.Arguments)
 	if c.refused = err != nil; !c.refused && !bytes.Equal(own, c.Arguments) {
 		c.corrected = own
 	}

@@ -82,11 +82,10 @@ func (s *session) find(ctx context.Context, kind bridge.ListKind, target string)
 
 // call returns the call that a request for the item is.
 func (k *known) call(caller *bridge.Caller, req *bridge.Request) Call {
-	c := Call{Caller: caller, Model: req.Model, Kind: k.kind, Target: k.target, Item: k.item, Arguments: match.Arguments(req)}
-	if k.looks {
-		c.correct(k.checker)
+	return Call{
+		Caller: caller, Model: req.Model, Kind: k.kind, Target: k.target, Item: k.item, Arguments: match.Arguments(req),
+		corrects: k.looks, checker: k.checker,
 	}
-	return c
 }
 
 // decide returns what the first of the rules says whose conditions the call meets.
