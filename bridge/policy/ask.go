@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/spell"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -93,19 +94,11 @@ func (s *session) undecided(r *request) bridge.Reply {
 		e = toolformat.Errorf(toolformat.Denied, "%s has not run: a person has to approve it (%s), and nobody can be asked here: call it at a terminal, with a client that shows forms, or through mcpbridge serve", r.Target, r.Rule)
 	} else {
 		e = toolformat.Errorf(toolformat.Denied, "%s has not run: a person has to approve it, who has not decided yet (approval %s, %s). Ask the user to decide (%s), and then make exactly the same call again, within %s",
-			r.Target, r.ID, r.Rule, s.opts.Where(r.ID), spell(time.Until(r.until)))
+			r.Target, r.ID, r.Rule, s.opts.Where(r.ID), spell.Duration(time.Until(r.until)))
 	}
 	reply := bridge.Failed(e)
 	reply.Decision = &bridge.Decision{Verdict: string(Ask), Rule: r.Rule}
 	return reply
-}
-
-// spell returns a length of time in words.
-func spell(d time.Duration) string {
-	if d < 2*time.Minute {
-		return fmt.Sprintf("%d s", max(1, int(d.Seconds())))
-	}
-	return fmt.Sprintf("%d min", int(d.Round(time.Minute).Minutes()))
 }
 
 // progressTime is how often a client is told that its call still waits.

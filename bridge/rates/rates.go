@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/spell"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -235,9 +235,9 @@ func refused(tool string, r *Rate, wait time.Duration) *toolformat.Error {
 	if r.Shared {
 		of = " of all callers together"
 	}
-	bound := fmt.Sprintf("%d per %s%s; try again in %s", r.Calls, unit(r.Per), of, spell(wait))
+	bound := fmt.Sprintf("%d per %s%s; try again in %s", r.Calls, unit(r.Per), of, spell.Duration(wait))
 	if r.Daily {
-		bound = fmt.Sprintf("%d a day%s; the day ends at 00:00 UTC, in %s", r.Calls, of, spell(wait))
+		bound = fmt.Sprintf("%d a day%s; the day ends at 00:00 UTC, in %s", r.Calls, of, spell.Duration(wait))
 	}
 	e := toolformat.Errorf(toolformat.Unavailable, "too many calls of %s: at most %s", what, bound)
 	e.After, e.NotRun = wait, true
@@ -257,18 +257,6 @@ func unit(d time.Duration) string {
 		return "day"
 	}
 	return d.String()
-}
-
-// spell returns a length of time in words, rounded up.
-func spell(d time.Duration) string {
-	count := func(unit time.Duration) int { return int(math.Ceil(float64(d) / float64(unit))) }
-	switch {
-	case d <= 2*time.Minute:
-		return fmt.Sprintf("%d s", count(time.Second))
-	case d <= 2*time.Hour:
-		return fmt.Sprintf("%d min", count(time.Minute))
-	}
-	return fmt.Sprintf("%d h", count(time.Hour))
 }
 
 // Close implements bridge.Session.
