@@ -81,10 +81,8 @@ type booked struct {
 // Open implements bridge.Source.
 func (o *booked) Open(ctx context.Context, caller *bridge.Caller) (bridge.Session, error) {
 	s := newSession(o.book, caller)
-	below := *caller
-	below.Notify = s.notify
 	var err error
-	if s.Session, err = o.source.Open(ctx, &below); err != nil {
+	if s.Session, err = o.source.Open(ctx, s.tools.Follow(caller)); err != nil {
 		return nil, err
 	}
 	return s, nil

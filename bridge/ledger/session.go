@@ -5,11 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/canonical"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/itemcache"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/match"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -21,7 +20,7 @@ type session struct {
 	book           *Book
 	caller         *bridge.Caller
 	client         string
-	tools          atomic.Pointer[sync.Map] // tool by name, until the list changes
+	tools          itemcache.Cache // tool by name
 }
 
 // tool is what the list says of a tool.
@@ -32,9 +31,7 @@ type tool struct {
 
 func newSession(b *Book, caller *bridge.Caller) *session {
 	name, _ := wire.Text(wire.Lookup(caller.Info, "name"))
-	s := &session{book: b, caller: caller, client: clip(name)}
-	s.tools.Store(new(sync.Map))
-	return s
+	return &session{book: b, caller: caller, client: clip(name)}
 }
 
 // maxName bounds the names in a line, in bytes.
@@ -46,16 +43,6 @@ func clip(name string) string {
 		return name
 	}
 	return strings.ToValidUTF8(name[:maxName], "") + "…" + digest([]byte(name))
-}
-
-// notify receives the notifications of below for the caller. What is known of the tools goes with their list.
-func (s *session) notify(method string, params []byte) {
-	if method == wire.NotificationToolsChanged {
-		s.tools.Store(new(sync.Map))
-	}
-	if s.caller.Notify != nil {
-		s.caller.Notify(method, params)
-	}
 }
 
 // Do implements bridge.Session.
@@ -89,7 +76,7 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) (reply bridge.Rep
 
 // tool returns what is known of a tool, which may be nothing.
 func (s *session) tool(ctx context.Context, name string) tool {
-	known := s.tools.Load()
+	known := s.tools.Now()
 	if t, ok := known.Load(name); ok {
 		return t.(tool)
 	}

@@ -3,10 +3,10 @@ package policy
 import (
 	"cmp"
 	"context"
-	"sync/atomic"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/itemcache"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/match"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -48,10 +48,7 @@ func (g *governed) Open(ctx context.Context, caller *bridge.Caller) (bridge.Sess
 	s := &session{opts: &g.opts, caller: caller, rules: g.opts.Policy.of(caller)}
 	below := caller
 	if len(s.rules) > 0 {
-		s.view.Store(new(view))
-		own := *caller
-		own.Notify = s.notify
-		below = &own
+		below = s.items.Follow(caller)
 	}
 	var err error
 	s.Session, err = g.source.Open(ctx, below)
@@ -79,20 +76,8 @@ type session struct {
 	bridge.Session // below
 	opts           *Options
 	caller         *bridge.Caller
-	rules          []*rule              // that may match
-	view           atomic.Pointer[view] // nil without rules
-}
-
-// notify receives the notifications of below for the caller. What is known of a list goes with it.
-func (s *session) notify(method string, params []byte) {
-	for kind := range bridge.ListKinds {
-		if method == kind.Changed() {
-			s.view.Store(new(view))
-		}
-	}
-	if s.caller.Notify != nil {
-		s.caller.Notify(method, params)
-	}
+	rules          []*rule         // that may match
+	items          itemcache.Cache // *known by itemKey; only with rules
 }
 
 // Do implements bridge.Session.

@@ -2,15 +2,11 @@ package policy
 
 import (
 	"context"
-	"sync"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/match"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
-
-// view is what a session knows of its items, until their list changes.
-type view struct{ items sync.Map } // *known by itemKey
 
 type itemKey struct {
 	kind          bridge.ListKind
@@ -29,8 +25,8 @@ type known struct {
 
 // known returns what is known of an item. A tool or prompt that is not listed is unknown to the caller.
 func (s *session) known(ctx context.Context, kind bridge.ListKind, target, model string) (*known, *toolformat.Error) {
-	v, key := s.view.Load(), itemKey{kind, target, model}
-	if k, ok := v.items.Load(key); ok {
+	items, key := s.items.Now(), itemKey{kind, target, model}
+	if k, ok := items.Load(key); ok {
 		return k.(*known), nil
 	}
 	it, fault := s.find(ctx, kind, target)
@@ -53,7 +49,7 @@ func (s *session) known(ctx context.Context, kind bridge.ListKind, target, model
 		}
 	}
 	if it != nil { // others have no end
-		v.items.Store(key, k)
+		items.Store(key, k)
 	}
 	return k, nil
 }

@@ -5,10 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/itemcache"
 )
 
 // A Scanner is rules that are ready for use. The nil Scanner has none.
@@ -56,12 +55,9 @@ type scanned struct {
 
 // Open implements bridge.Source.
 func (s *scanned) Open(ctx context.Context, caller *bridge.Caller) (bridge.Session, error) {
-	own := &session{Scanner: s.scanner, caller: caller}
-	own.items.Store(new(sync.Map))
-	below := *caller
-	below.Notify = own.notify
+	own := &session{Scanner: s.scanner}
 	var err error
-	if own.Session, err = s.source.Open(ctx, &below); err != nil {
+	if own.Session, err = s.source.Open(ctx, own.items.Follow(caller)); err != nil {
 		return nil, err
 	}
 	return own, nil
@@ -71,8 +67,7 @@ func (s *scanned) Open(ctx context.Context, caller *bridge.Caller) (bridge.Sessi
 type session struct {
 	bridge.Session // below
 	*Scanner
-	caller *bridge.Caller
-	items  atomic.Pointer[sync.Map] // *known by itemKey, until a list changes
+	items itemcache.Cache // *known by itemKey
 }
 
 type itemKey struct {
@@ -87,21 +82,9 @@ type known struct {
 	refused bool // its definition
 }
 
-// notify receives the notifications of below for the caller.
-func (s *session) notify(method string, params []byte) {
-	for kind := range bridge.ListKinds {
-		if method == kind.Changed() {
-			s.items.Store(new(sync.Map))
-		}
-	}
-	if s.caller.Notify != nil {
-		s.caller.Notify(method, params)
-	}
-}
-
 // known returns what is known of an item. The rules of all servers hold for one that is not listed.
 func (s *session) known(ctx context.Context, kind bridge.ListKind, key string) *known {
-	items := s.items.Load()
+	items := s.items.Now()
 	if k, ok := items.Load(itemKey{kind, key}); ok {
 		return k.(*known)
 	}
