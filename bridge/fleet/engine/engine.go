@@ -197,12 +197,13 @@ func (e *Engine) disconnected(_ *nats.Conn, err error) {
 }
 
 // start runs f, which ends soon after ctx does, unless the engine is closed.
-func (e *Engine) start(f func()) {
+func (e *Engine) start(f func()) (started bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.ending {
 		e.running.Go(f)
 	}
+	return !e.ending
 }
 
 // Up reports whether NATS answered lately.

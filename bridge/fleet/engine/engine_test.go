@@ -1,6 +1,11 @@
 package engine
 
 import (
+	"crypto/tls"
+	"encoding/pem"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -28,7 +33,8 @@ func TestCloseWaits(t *testing.T) {
 			until(t, "down", e.OnUp, func(up bool) bool { return !up })
 		}
 		e.Close()
-		e.Close() // again is nothing
+		e.Close()            // again is nothing
+		e.Lease("y").Close() // waits for nothing
 		stacks := make([]byte, 1<<20)
 		for _, g := range strings.Split(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
 			if strings.Contains(g, "fleet/engine.(*") && !strings.Contains(g, "fleet/engine.(*proxy)") || strings.Contains(g, "fleet/engine.follow") {
@@ -79,6 +85,19 @@ func TestPassword(t *testing.T) {
 	stopServer(s)
 	startServerAt(t, s, dir, func(o *server.Options) { o.Username, o.Password = "me", "new" })
 	until(t, "up", e.OnUp, func(up bool) bool { return up })
+}
+
+func TestCA(t *testing.T) {
+	web := httptest.NewTLSServer(nil) // has a certificate for 127.0.0.1
+	web.Close()
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := startServer(t, func(o *server.Options) {
+		o.TLSConfig, o.TLSTimeout = &tls.Config{Certificates: web.TLS.Certificates}, 5
+	})
+	openUp(t, "tls://"+s.Addr().String(), "a", func(o *Options) { o.CA = file })
 }
 
 func TestNames(t *testing.T) {

@@ -68,7 +68,7 @@ func (e *Engine) Lease(name string) *Lease {
 	var ctx context.Context
 	ctx, l.cancel = context.WithCancel(e.ctx)
 	ready := l.bucket.Watch(ctx, name, l.observe)
-	e.start(func() {
+	started := e.start(func() {
 		defer close(l.done)
 		defer l.cancel()
 		select {
@@ -77,6 +77,9 @@ func (e *Engine) Lease(name string) *Lease {
 		case <-ctx.Done():
 		}
 	})
+	if !started {
+		close(l.done)
+	}
 	return l
 }
 

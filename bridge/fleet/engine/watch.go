@@ -12,7 +12,7 @@ import (
 
 // Watch calls f with each key that matches a pattern and then with each change, in order and one call at a
 // time, until ctx or the engine ends. In a pattern a part * stands for any one part, and > at the end for
-// all that follow. Ready is closed when f has been called with all that were there.
+// all that follow. Ready is closed when f has been called with all that were there, which waits for NATS.
 //
 // When the connection was lost, f is called with what has changed meanwhile; of several changes of a key it
 // may see the last only.
