@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,10 +26,7 @@ func (s *session) ask(ctx context.Context, req *bridge.Request, c *Call, known *
 	if c.Item != nil {
 		a.Server = c.Item.Member
 	}
-	var vet func([]byte) error
-	if s.opts.Vet != nil && c.Item != nil {
-		vet = func(arguments []byte) error { return s.opts.Vet(c.Item, arguments) }
-	}
+	vet := func(arguments []byte) error { return s.vet(known, req, arguments) }
 	var answer Answer
 	var by string
 	for found := false; !found; {
@@ -50,15 +48,11 @@ func (s *session) ask(ctx context.Context, req *bridge.Request, c *Call, known *
 		return denied(ruling.Rule, answer.Note, by)
 	}
 	if answer.Arguments != nil {
-		before := cmp.Or(req.Params, &wire.Params{})
-		params, err := wire.SplitParams(before.Append(nil, append(slices.Clip(req.Edits), wire.Edit{Key: wire.Arguments, Value: answer.Arguments})...))
-		if err != nil {
+		var err error
+		if req, err = edit(req, answer.Arguments); err != nil {
 			return bridge.Failed(toolformat.AsError(err))
 		}
-		own := *req
-		own.Params, own.Edits, own.Take = &params, nil, nil
-		req = &own
-		edited := known.call(s.caller, req)
+		edited := known.call(s.caller, req) // of another client than that which has asked, perhaps
 		if r := known.decide(&edited); r.Verdict == Deny {
 			return denied(r.Rule, r.Reason, "")
 		}
@@ -71,6 +65,31 @@ func (s *session) ask(ctx context.Context, req *bridge.Request, c *Call, known *
 		reply.Result = noted(reply.Result, answer)
 	}
 	return reply
+}
+
+// edit returns a request with other arguments.
+func edit(req *bridge.Request, arguments []byte) (*bridge.Request, error) {
+	before := cmp.Or(req.Params, &wire.Params{})
+	params, err := wire.SplitParams(before.Append(nil, append(slices.Clip(req.Edits), wire.Edit{Key: wire.Arguments, Value: arguments})...))
+	own := *req
+	own.Params, own.Edits, own.Take = &params, nil, nil
+	return &own, err
+}
+
+// vet returns why a request cannot have arguments that a person has set.
+func (s *session) vet(known *known, req *bridge.Request, arguments []byte) error {
+	edited, err := edit(req, arguments)
+	if err != nil {
+		return err
+	}
+	c := known.call(s.caller, edited)
+	if r := known.decide(&c); r.Verdict == Deny {
+		return errors.New(denied(r.Rule, r.Reason, "").Err.Message)
+	}
+	if s.opts.Vet == nil || c.Item == nil {
+		return nil
+	}
+	return s.opts.Vet(c.Item, arguments)
 }
 
 // noted returns a tool's result that says with which arguments it ran.

@@ -52,7 +52,7 @@ type request struct {
 	Approval // its State, Expires, By and Note, and answer below, are guarded by Desk.mu
 	key      key
 	until    time.Time                    // when it expires without an answer
-	vet      func(arguments []byte) error // says why a person cannot set them; may be nil
+	vet      func(arguments []byte) error // says why a person cannot set them
 	answer   Answer
 	decided  chan struct{} // closed when there is an answer, or no time left
 	turn     chan struct{} // holds one while a client is asked
@@ -172,10 +172,8 @@ func (r *request) accept(arguments json.RawMessage) error {
 		return fmt.Errorf("its rule (%s) does not let the arguments be changed", r.Rule)
 	case !isObject(arguments):
 		return errors.New("the arguments are not a JSON object")
-	case r.vet != nil:
-		return r.vet(arguments)
 	}
-	return nil
+	return r.vet(arguments)
 }
 
 // Decide decides about an Approval, once. by says who has decided, for records. After an error about the

@@ -214,11 +214,13 @@ func TestDesk(t *testing.T) {
 	}
 }
 
+var deniesNine = policy.Rule{Name: "nine", Arguments: map[string]json.RawMessage{"/a": []byte("9")}, Verdict: policy.Deny, Reason: "never"}
+
 // Arguments that a person has set are vetted: at the desk the question stays open, and a client's user has denied.
 func TestVet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSetup(t)
-		s.source = policy.New(s.fake, policy.Options{Policy: compile(t, asks), Desk: s.desk, Vet: func(tool *bridge.Item, arguments []byte) error {
+		s.source = policy.New(s.fake, policy.Options{Policy: compile(t, deniesNine, asks), Desk: s.desk, Vet: func(tool *bridge.Item, arguments []byte) error {
 			if tool.Key != "echo" || strings.Contains(string(arguments), "secret") {
 				return errors.New("the arguments have a secret")
 			}
@@ -229,6 +231,9 @@ func TestVet(t *testing.T) {
 		synctest.Wait()
 		id := s.desk.Approvals()[0].ID
 		if _, err := s.desk.Decide(id, policy.Answer{Approve: true, Arguments: []byte(`{"a":"secret"}`)}, "op"); err == nil || err.Error() != "approval "+id+": the arguments have a secret" {
+			t.Errorf("the error is %v", err)
+		}
+		if _, err := s.desk.Decide(id, policy.Answer{Approve: true, Arguments: []byte(`{"a":9}`)}, "op"); err == nil || err.Error() != "approval "+id+": denied by policy (nine): never" {
 			t.Errorf("the error is %v", err)
 		}
 		if _, err := s.desk.Decide(id, policy.Answer{Approve: true, Arguments: []byte(`{"a":2}`)}, "op"); err != nil {
