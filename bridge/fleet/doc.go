@@ -20,8 +20,8 @@
 //     request on a stream.
 //   - lend.go: what the ends of a lent link have in common. hub.go: that of the hub. lender.go: the other.
 //
-// The goroutines are those of smux for each link, one that opens each link to a peer and waits for its
-// loss, and the handler of each link of a peer; Node.Close waits for the latter two. Hub.Close
-// waits for the handlers of its links and for streams that are being closed, Lender.End for the goroutine that
-// opens its link. A peer's lock may be held when the node's is taken.
+// The goroutines are those of the mux of each link, which end with it, one that opens each link to a peer and
+// waits for its loss, and the handler of each link of a peer; Node.Close waits for the latter two. Hub.Close
+// waits for the handlers of its links, Lender.End for the goroutine that opens its link. A peer's lock may be
+// held when the node's is taken.
 package fleet

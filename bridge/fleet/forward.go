@@ -10,8 +10,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/xtaci/smux"
-
+	"github.com/mcpbridge/mcpbridge/bridge/fleet/internal/mux"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -54,9 +53,9 @@ func (n *Node) Forward(w http.ResponseWriter, r *http.Request, run, key string) 
 
 // exchange carries one request after another to another node: it is an HTTP/1.1 connection.
 type exchange struct {
-	*smux.Stream
+	*mux.Stream
 	peer *peer
-	link *smux.Session
+	link *mux.Mux
 	in   *bufio.Reader
 
 	out   []byte // memory of a request

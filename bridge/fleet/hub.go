@@ -13,7 +13,8 @@ import (
 	"sync"
 
 	"github.com/gorilla/websocket"
-	"github.com/xtaci/smux"
+
+	"github.com/mcpbridge/mcpbridge/bridge/fleet/internal/mux"
 )
 
 // A Hub has the links over which others lend their servers, one for each server: each was opened by a
@@ -22,7 +23,7 @@ type Hub struct {
 	mu     sync.Mutex // guards the fields below
 	places map[string]*place
 	closed bool
-	work   sync.WaitGroup // of links, and of streams that are being closed
+	work   sync.WaitGroup // of links
 }
 
 // A place is where a server can be lent. Hub.mu guards it.
@@ -79,46 +80,16 @@ func (h *Hub) Link(server, lender string) (dial func(context.Context) (net.Conn,
 		return nil, p.changed, fmt.Errorf("%s does not lend it now", lender)
 	}
 	link := p.link
-	return func(context.Context) (net.Conn, error) { return h.open(link) }, p.changed, nil
+	return func(context.Context) (net.Conn, error) { return dialLent(link) }, p.changed, nil
 }
 
-// open opens a stream.
-func (h *Hub) open(link *lentLink) (net.Conn, error) {
-	if link.NumStreams() >= maxStreams {
-		return nil, notDialed(fmt.Errorf("%d requests are under way", maxStreams))
-	}
-	stream, err := link.OpenStream()
+// dialLent opens a stream.
+func dialLent(link *lentLink) (net.Conn, error) {
+	stream, err := link.Open()
 	if err != nil {
-		return nil, notDialed(err)
+		return nil, &net.OpError{Op: "dial", Net: "lent", Err: err} // nothing was sent
 	}
-	return &lentConn{deadlines{stream}, h}, nil
-}
-
-// notDialed returns the error of a connection that was not made.
-func notDialed(err error) error { return &net.OpError{Op: "dial", Net: "lent", Err: err} }
-
-// lentConn is a stream of the hub.
-type lentConn struct {
-	deadlines
-	hub *Hub
-}
-
-// Close closes the stream, and does not wait until a lender that reads nothing is told.
-func (c *lentConn) Close() error {
-	if !c.hub.start(func() { c.deadlines.Close() }) {
-		return c.deadlines.Close()
-	}
-	return nil
-}
-
-// start runs f in a goroutine that Close waits for, and reports false when the Hub is closed.
-func (h *Hub) start(f func()) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.closed {
-		h.work.Go(f)
-	}
-	return !h.closed
+	return stream, nil
 }
 
 // Serve makes a request of a Lender, whose principal is known, a link, and returns when that has ended. It
@@ -138,12 +109,7 @@ func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, principal string, lo
 		log.Warn("refused to be lent a server", "address", r.RemoteAddr, "reason", err)
 		return
 	}
-	session, err := smux.Client(newConn(ws), lendTerms.multiplexed())
-	if err != nil { // which is for settings that are wrong
-		ws.Close()
-		return
-	}
-	link := &lentLink{session, ws}
+	link := &lentLink{mux.New(newConn(ws), true, lendTerms()), ws}
 	defer link.Close()
 	before, ok := h.add(server, principal, link)
 	if !ok {
@@ -215,7 +181,7 @@ func (h *Hub) remove(server string, link *lentLink) bool {
 // await waits for the end of a link, and returns why it has ended. The end of ctx ends it.
 func (l *lentLink) await(ctx context.Context) error {
 	defer context.AfterFunc(ctx, func() { l.end(websocket.ClosePolicyViolation, context.Cause(ctx).Error()) })()
-	_, err := l.AcceptStream()
+	_, err := l.Accept()
 	switch {
 	case err == nil:
 		return errors.New("the lender opened a stream")

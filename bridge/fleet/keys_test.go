@@ -64,13 +64,3 @@ func TestSeal(t *testing.T) {
 		}
 	}
 }
-
-func FuzzOpen(f *testing.F) {
-	n := newNode(f, fleettest.NATS(f), fleettest.Keys(f), "a", "")
-	f.Add(n.Seal("session", nil))
-	f.Fuzz(func(t *testing.T, text string) {
-		if data, run, ok := n.Open("session", text); ok && (run != "" || len(data) > 0) {
-			t.Errorf("%q is sealed", text)
-		}
-	})
-}

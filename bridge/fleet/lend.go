@@ -5,7 +5,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
-	"github.com/xtaci/smux"
+
+	"github.com/mcpbridge/mcpbridge/bridge/fleet/internal/mux"
 )
 
 // A lent link is the reverse of a link of two nodes: who lends opens it, and the hub opens the streams on it.
@@ -18,13 +19,14 @@ const (
 	statusTaken  = 4001                // closes a link that another one replaces
 )
 
-// lendTerms allow for a laptop whose network pauses. A stream that holds more than its window is not the
-// work of this program, so that few streams fill the buffer in practice.
-var lendTerms = terms{alive: 5 * time.Second, lost: 15 * time.Second, buffer: 32 << 20}
+// lendTerms allow for a laptop whose network pauses.
+func lendTerms() mux.Terms {
+	return mux.Terms{Alive: 5 * time.Second, Lost: 15 * time.Second, Streams: 512}
+}
 
 // A lentLink is an end of a link.
 type lentLink struct {
-	*smux.Session
+	*mux.Mux
 	ws *websocket.Conn
 }
 
@@ -38,6 +40,8 @@ func (l *lentLink) end(status int, reason string) {
 func ended(err error) error {
 	var closed *websocket.CloseError
 	switch {
+	case errors.As(err, &closed) && closed.Code == statusTaken:
+		return errReplaced
 	case errors.As(err, &closed) && closed.Text != "":
 		return errors.New(closed.Text) // to be shown as that of others
 	case errors.As(err, &closed):

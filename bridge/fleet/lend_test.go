@@ -230,8 +230,8 @@ func TestLenderHostile(t *testing.T) {
 	<-over
 	opening := link()
 	_, over = await(t, hub, "a", "ann")
-	syn := []byte{2, 0, 0, 0, 2, 0, 0, 0} // version, SYN, length, stream
-	if err := opening.WriteMessage(websocket.BinaryMessage, syn); err != nil {
+	open := []byte{1, 0, 0, 0, 0, 0, 0, 2} // kind, length, stream
+	if err := opening.WriteMessage(websocket.BinaryMessage, open); err != nil {
 		t.Fatal(err)
 	}
 	<-over

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
-	"github.com/xtaci/smux"
 
+	"github.com/mcpbridge/mcpbridge/bridge/fleet/internal/mux"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
@@ -165,8 +165,7 @@ func (l *Lender) dial() (*lentLink, string, error) {
 		ws.Close()
 		return nil, "", &RefusedError{"it takes no servers that are lent in the way of this version"}
 	}
-	session, err := smux.Server(newConn(ws), lendTerms.multiplexed())
-	return &lentLink{session, ws}, answer.Header.Get(lentAs), err
+	return &lentLink{mux.New(newConn(ws), false, lendTerms()), ws}, answer.Header.Get(lentAs), nil
 }
 
 // refusal returns the error for an answer that is not a link.
@@ -192,18 +191,12 @@ func (l *Lender) serve(link *lentLink) error {
 	defer context.AfterFunc(l.ending, func() { link.end(websocket.CloseNormalClosure, "the lender has ended") })()
 	defer link.Close()
 	for {
-		stream, err := link.AcceptStream()
-		switch {
-		case websocket.IsCloseError(err, statusTaken):
-			return errReplaced
-		case err != nil:
+		stream, err := link.Accept()
+		if err != nil {
 			return ended(err)
-		case link.NumStreams() > maxStreams:
-			stream.Close()
-			continue
 		}
 		select {
-		case l.streams <- deadlines{stream}:
+		case l.streams <- stream:
 		case <-l.closing.Done():
 			stream.Close()
 		}

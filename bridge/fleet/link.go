@@ -10,41 +10,26 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
-	"github.com/xtaci/smux"
+
+	"github.com/mcpbridge/mcpbridge/bridge/fleet/internal/mux"
 )
 
 const (
 	peerPath      = "/peer"
 	handshakeTime = 10 * time.Second
 	stuckTime     = 20 * time.Second // that one write may take
-
-	streamWindow = 256 << 10 // bytes that a stream's reader has not taken
-	maxStreams   = 4096      // of one link
 )
 
 // subprotocol is the version of a link of two nodes. Nodes of two versions have one in common.
 const subprotocol = "mcpbridge-peer.1"
 
-// terms are what the ends of a link expect of it.
-type terms struct {
-	alive  time.Duration // how often an idle link is tried
-	lost   time.Duration // after which one that says nothing is lost
-	buffer int           // bytes that the readers of all its streams have not taken; beyond it the streams wait for one another
-}
-
-var peerTerms = terms{alive: 2 * time.Second, lost: 6 * time.Second, buffer: streamWindow * maxStreams}
-
-// multiplexed returns the settings of the streams of a link.
-func (t terms) multiplexed() *smux.Config {
-	c := smux.DefaultConfig()
-	c.Version = 2 // with a window for each stream
-	c.KeepAliveInterval, c.KeepAliveTimeout = t.alive, t.lost
-	c.MaxStreamBuffer, c.MaxReceiveBuffer = streamWindow, t.buffer
-	return c
+// peerTerms are those of a link of two nodes.
+func peerTerms() mux.Terms {
+	return mux.Terms{Alive: 2 * time.Second, Lost: 6 * time.Second, Streams: 4096}
 }
 
 // dial opens a link to the node at a URL such as https://10.0.0.3:7332.
-func (k *Keys) dial(ctx context.Context, url string) (*smux.Session, error) {
+func (k *Keys) dial(ctx context.Context, url string) (*mux.Mux, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
 	dialer := websocket.Dialer{Subprotocols: []string{subprotocol}, HandshakeTimeout: handshakeTime}
@@ -60,11 +45,11 @@ func (k *Keys) dial(ctx context.Context, url string) (*smux.Session, error) {
 		ws.Close()
 		return nil, err
 	}
-	return smux.Client(secure, peerTerms.multiplexed())
+	return mux.New(secure, true, peerTerms()), nil
 }
 
 // accept makes the request of a node at /peer a link.
-func (k *Keys) accept(w http.ResponseWriter, r *http.Request) (*smux.Session, error) {
+func (k *Keys) accept(w http.ResponseWriter, r *http.Request) (*mux.Mux, error) {
 	up := websocket.Upgrader{Subprotocols: []string{subprotocol}, HandshakeTimeout: handshakeTime}
 	ws, err := up.Upgrade(w, r, nil)
 	if err != nil {
@@ -77,7 +62,7 @@ func (k *Keys) accept(w http.ResponseWriter, r *http.Request) (*smux.Session, er
 		ws.Close()
 		return nil, err
 	}
-	return smux.Server(secure, peerTerms.multiplexed())
+	return mux.New(secure, false, peerTerms()), nil
 }
 
 // conn is a WebSocket connection as a stream of bytes, which passes proxies.

@@ -11,9 +11,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/xtaci/smux"
-
 	"github.com/mcpbridge/mcpbridge/bridge/fleet/engine"
+	"github.com/mcpbridge/mcpbridge/bridge/fleet/internal/mux"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -29,7 +28,7 @@ type Node struct {
 
 	mu     sync.Mutex // guards the fields below; may be taken with that of a peer held
 	peers  map[run]*peer
-	links  map[*smux.Session]struct{} // accepted
+	links  map[*mux.Mux]struct{} // accepted
 	closed bool
 	work   sync.WaitGroup
 }
@@ -48,7 +47,7 @@ type Options struct {
 func New(opts Options) *Node {
 	n := &Node{
 		opts: opts, sessions: opts.Engine.Bucket("sessions", sessionTime), streams: make(chan net.Conn),
-		peers: map[run]*peer{}, links: map[*smux.Session]struct{}{},
+		peers: map[run]*peer{}, links: map[*mux.Mux]struct{}{},
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
@@ -120,12 +119,12 @@ func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer n.work.Done()
 	for {
-		stream, err := link.AcceptStream()
+		stream, err := link.Accept()
 		if err != nil {
 			break
 		}
 		select {
-		case n.streams <- deadlines{stream}:
+		case n.streams <- stream:
 		case <-n.ctx.Done():
 			stream.Close()
 		}
@@ -136,7 +135,7 @@ func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // add counts an accepted link, and reports false if the node is closed.
-func (n *Node) add(link *smux.Session) bool {
+func (n *Node) add(link *mux.Mux) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if !n.closed {

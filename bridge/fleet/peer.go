@@ -4,14 +4,12 @@ import (
 	"bufio"
 	"context"
 	"net"
-	"os"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/xtaci/smux"
-
 	"github.com/mcpbridge/mcpbridge/bridge/fleet/engine"
+	"github.com/mcpbridge/mcpbridge/bridge/fleet/internal/mux"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -28,7 +26,7 @@ type peer struct {
 
 	mu      sync.Mutex // guards the fields below
 	closed  bool
-	link    *smux.Session          // nil before it is open, and after it is lost
+	link    *mux.Mux               // nil before it is open, and after it is lost
 	opening chan struct{}          // closed when a link that is being opened is open, or has failed; nil without one
 	failed  error                  // of opening a link, the last time
 	redial  time.Time              // when it is tried again
@@ -110,7 +108,7 @@ func (p *peer) take(ctx context.Context, key string) (*exchange, error) {
 	if x != nil || err != nil {
 		return x, err
 	}
-	stream, err := link.OpenStream()
+	stream, err := link.Open()
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +116,7 @@ func (p *peer) take(ctx context.Context, key string) (*exchange, error) {
 }
 
 // connect waits until there is a link, and returns it, or an idle exchange on it.
-func (p *peer) connect(ctx context.Context, key string) (*smux.Session, *exchange, error) {
+func (p *peer) connect(ctx context.Context, key string) (*mux.Mux, *exchange, error) {
 	for {
 		p.mu.Lock()
 		link, x, opening, failed := p.link, p.takeIdle(key), p.opening, error(nil)
@@ -195,30 +193,10 @@ func (p *peer) open() {
 		return
 	}
 	log.Debug("linked to another node")
-	_, err = link.AcceptStream() // the other end opens none: this is the loss of the link
+	_, err = link.Accept() // the other end opens none: this is the loss of the link
 	link.Close()
 	p.mu.Lock()
 	p.link, p.idle, p.count = nil, nil, 0
 	p.mu.Unlock()
 	log.Debug("lost the link to another node", "error", err)
-}
-
-// deadlines makes an exceeded deadline of a stream what it is on other connections.
-type deadlines struct{ *smux.Stream }
-
-func (d deadlines) Read(p []byte) (int, error) {
-	n, err := d.Stream.Read(p)
-	return n, exceeded(err)
-}
-
-func (d deadlines) Write(p []byte) (int, error) {
-	n, err := d.Stream.Write(p)
-	return n, exceeded(err)
-}
-
-func exceeded(err error) error {
-	if err == smux.ErrTimeout {
-		return os.ErrDeadlineExceeded
-	}
-	return err
 }

@@ -58,7 +58,8 @@ var rules = []struct {
 	{"bridge/audit", with(centre, "bridge/internal/*", "bridge/observe")}, // whose calls it writes down
 	{"bridge/fleet/engine/...", nil},
 	{"bridge/fleet/fleettest", []string{"bridge/fleet", "bridge/fleet/engine"}},
-	{"bridge/fleet", with(centre, "bridge/fleet/engine")},
+	{"bridge/fleet/internal/mux", nil},
+	{"bridge/fleet", with(centre, "bridge/fleet/engine", "bridge/fleet/internal/mux")},
 	{"bridge/*", with(centre, "bridge/internal/*")},
 
 	// The ends: each knows the centre and never another end.
