@@ -80,6 +80,9 @@ func (s *Server) Close() error {
 // Refused returns how many requests and connections were not let in so far, or were refused by a limit.
 func (s *Server) Refused() int64 { return s.refused.Load() + s.opts().accounts.whole.lacks.Load() }
 
+// Pending returns how many requests of clients are being answered.
+func (s *Server) Pending() int { return int(s.opts().accounts.whole.used[pendingCalls].Load()) }
+
 // begin counts work that Close waits for, and reports false when the Server is closed.
 func (s *Server) begin() bool {
 	s.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge/fleet"
+	"github.com/mcpbridge/mcpbridge/bridge/fleet/engine"
 	"github.com/mcpbridge/mcpbridge/bridge/fleet/fleettest"
 )
 
@@ -12,7 +13,9 @@ const secret, other = fleettest.Secret, "another secret of thirty-two bytes too"
 
 // newNode returns a node on the NATS of a URL.
 func newNode(t testing.TB, nats string, keys *fleet.Keys, name, address string) *fleet.Node {
-	n := fleet.New(fleet.Options{Keys: keys, Engine: fleettest.Engine(t, nats, name), Name: name, Address: address})
+	e := fleettest.Engine(t, nats, name)
+	e.Announce(engine.Node{Address: address})
+	n := fleet.New(fleet.Options{Keys: keys, Engine: e, Name: name})
 	t.Cleanup(func() { n.Close() })
 	return n
 }

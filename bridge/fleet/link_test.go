@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge/fleet"
+	"github.com/mcpbridge/mcpbridge/bridge/fleet/engine"
 	"github.com/mcpbridge/mcpbridge/bridge/fleet/fleettest"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -28,6 +29,7 @@ func newPair(t testing.TB, from, to *fleet.Keys, handler http.HandlerFunc) pair 
 	go inner.Serve(p.to)
 	t.Cleanup(func() { inner.Close() })
 	e := fleettest.Engine(t, nats, "a")
+	e.Announce(engine.Node{})
 	p.from = fleet.New(fleet.Options{Keys: from, Engine: e, Name: "a"})
 	t.Cleanup(func() { p.from.Close() })
 	fleettest.Await(t, e, 2)

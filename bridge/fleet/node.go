@@ -35,15 +35,14 @@ type Node struct {
 
 // Options configure a Node.
 type Options struct {
-	Keys    *Keys
-	Engine  *engine.Engine // with the name and the runs of the nodes
-	Name    string         // of this node, as the Engine has it
-	Address string         // URL at which other nodes reach this one, such as http://10.0.0.3:7332
-	Version string         // of this program
-	Log     *slog.Logger   // nil means no log
+	Keys   *Keys
+	Engine *engine.Engine // with the name and the runs of the nodes
+	Name   string         // of this node, as the Engine has it
+	Log    *slog.Logger   // nil means no log
 }
 
-// New returns a node, which is to be closed before its Engine is.
+// New returns a node, which is to be closed before its Engine is. Other nodes reach it at the address that the
+// Engine announces: the URL of ServeHTTP without /peer, such as http://10.0.0.3:7332.
 func New(opts Options) *Node {
 	n := &Node{
 		opts: opts, sessions: opts.Engine.Bucket("sessions", sessionTime), streams: make(chan net.Conn),
@@ -51,7 +50,6 @@ func New(opts Options) *Node {
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
-	opts.Engine.Announce(engine.Node{Address: opts.Address, Version: opts.Version})
 	n.stop = opts.Engine.OnNodes(n.forget)
 	return n
 }
@@ -73,6 +71,9 @@ func parseRun(text string) (run, *toolformat.Error) {
 	}
 	return run{text[:dot], epoch}, nil
 }
+
+// Name returns the name of this node.
+func (n *Node) Name() string { return n.opts.Name }
 
 // self is this run of this node.
 func (n *Node) self() run { return run{n.opts.Name, n.opts.Engine.Epoch()} }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net"
@@ -16,8 +17,10 @@ import (
 
 // cluster is what makes a serve one of several nodes.
 type cluster struct {
+	name   string
 	engine *engine.Engine
 	node   *fleet.Node
+	self   engine.Node // as it is announced
 }
 
 // joinCluster makes serve, which listens on address, a node of the cluster that its config names.
@@ -32,7 +35,7 @@ func joinCluster(cfg *config.Config, scheme string, address net.Addr, log *slog.
 		return nil, usagef("%s: cluster.node: %v", cfg.Path, err)
 	}
 	version, _ := build()
-	joined := new(cluster)
+	joined := &cluster{name: c.Name}
 	joined.engine, err = engine.Open(engine.Options{
 		Cluster: c.Name, Node: name, URL: c.NATS, Credentials: c.Credentials, CA: cfg.CA, Replicas: c.Replicas, Log: log.With("cluster", c.Name),
 	})
@@ -44,9 +47,17 @@ func joinCluster(cfg *config.Config, scheme string, address net.Addr, log *slog.
 		joined.engine.Close()
 		return nil, usagef("%s: cluster.address is missing: the URL at which the other nodes reach this one, since it listens on every address", cfg.Path)
 	}
-	joined.node = fleet.New(fleet.Options{Keys: keys, Engine: joined.engine, Name: name, Address: own, Version: version, Log: log})
+	joined.node = fleet.New(fleet.Options{Keys: keys, Engine: joined.engine, Name: name, Log: log})
+	joined.self = engine.Node{Address: own, Version: version}
+	joined.announce(announced{})
 	log.Info("is a node of a cluster", "cluster", c.Name, "node", name, "address", own)
 	return joined, nil
+}
+
+// announce tells the other nodes of this one.
+func (c *cluster) announce(what announced) {
+	c.self.Extra, _ = json.Marshal(what) // cannot fail
+	c.engine.Announce(c.self)
 }
 
 // leave ends the links to other nodes, and tells them.

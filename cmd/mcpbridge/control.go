@@ -33,10 +33,12 @@ type control struct {
 	desk   *policy.Desk // of the calls that wait for a person
 	stacks func() []*stack.Stack
 	quotas func() []rates.Quota
-	end    func()        // ends the program
-	refuse func() int64  // how often it has refused; nil for a daemon
-	reload func() error  // reads the config anew; nil without one
-	open   func() string // returns an address of the console, good once; nil without a console
+	end    func()                                                         // ends the program
+	refuse func() int64                                                   // how often it has refused; nil for a daemon
+	reload func() error                                                   // reads the config anew; nil without one
+	open   func() string                                                  // returns an address of the console, good once; nil without a console
+	nodes  func() clusterState                                            // nil unless the program is a node
+	drain  func(ctx context.Context, settle, within time.Duration) string // nil for a daemon
 }
 
 // processState is a program that runs, as ps --json prints it.
@@ -123,6 +125,17 @@ func (c *control) run(ctx context.Context, command *daemon.Command, out io.Write
 	case "open":
 		if err = errors.New("a daemon has no console: mcpbridge serve has one"); c.open != nil {
 			done, err = c.open(), nil
+		}
+	case "nodes":
+		var st clusterState
+		if c.nodes != nil {
+			st = c.nodes()
+		}
+		return lines.Encode(st)
+	case "drain":
+		if c.drain != nil {
+			done = c.drain(ctx, command.Settle, command.Within)
+			defer c.end()
 		}
 	case "approvals":
 		return c.approvals(lines)

@@ -40,6 +40,8 @@ type live struct {
 	chat    *serve.Chat                            // nil where /v1 is not served
 	cluster *cluster                               // of serve; nil of a single node
 
+	draining atomic.Bool // it ends once no call runs any more
+
 	history pageHistory // of chat
 
 	forget   func()               // has what the config refers to looked up again by load

@@ -105,7 +105,7 @@ func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error
 	commands := l.newControl(book, address.String(), func() { end(nil) })
 	defer commands.counts.Close()
 	l.console = &ownConsole{live: l, control: commands, address: scheme + "://" + address.String()}
-	commands.open = l.console.url
+	commands.open, commands.drain = l.console.url, l.drain
 	if tcp, ok := address.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
 		l.local = fmt.Sprintf("%s://localhost:%d", scheme, tcp.Port)
 	}
@@ -118,7 +118,7 @@ func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error
 			return err
 		}
 		defer l.cluster.leave()
-		opts.Nodes = l.cluster.node
+		opts.Nodes, commands.nodes = l.cluster.node, l.cluster.state
 	}
 	l.front = mcpserver.New(l, opts)
 	if l.cfg.Path != "" {
@@ -201,12 +201,16 @@ func publicFiles() map[string]http.Handler {
 	return all
 }
 
-// serveReady answers /readyz: 200 if every required server is up. Authenticated callers get the
+// serveReady answers /readyz: 200 if every required server is up, and it is not about to end. Authenticated callers get the
 // state of each server, unless there are profiles, which may leave it out.
 func (l *live) serveReady(w http.ResponseWriter, r *http.Request) {
 	current := l.Live.Stack()
 	var report strings.Builder
 	status := http.StatusOK
+	if l.draining.Load() {
+		status = http.StatusServiceUnavailable
+		report.WriteString("draining: it ends soon\n")
+	}
 	for _, st := range current.Servers() {
 		if st.Required && !st.Up() {
 			status = http.StatusServiceUnavailable

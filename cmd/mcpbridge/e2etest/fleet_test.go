@@ -51,7 +51,7 @@ type fleetNode struct {
 
 // nodes serves a source by several nodes of a fleet.
 func nodes(t testing.TB, n int, source bridge.Source) []*fleetNode {
-	nats, engine := fleettest.NATS(t), (*engine.Engine)(nil)
+	nats, last := fleettest.NATS(t), (*engine.Engine)(nil)
 	var all []*fleetNode
 	for i := range n {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -60,8 +60,9 @@ func nodes(t testing.TB, n int, source bridge.Source) []*fleetNode {
 		}
 		name, one := fmt.Sprintf("node%d", i), &fleetNode{url: "http://" + ln.Addr().String()}
 		own := fleettest.Engine(t, nats, name)
-		engine = own
-		one.Node = fleet.New(fleet.Options{Keys: fleettest.Keys(t), Engine: engine, Name: name, Address: one.url})
+		last = own
+		one.Node = fleet.New(fleet.Options{Keys: fleettest.Keys(t), Engine: own, Name: name})
+		own.Announce(engine.Node{Address: one.url})
 		server := mcpserver.New(source, mcpserver.Options{Nodes: one.Node, Adoptable: true})
 		ctx, cancel := context.WithCancel(context.Background())
 		served := make(chan error, 1)
@@ -77,7 +78,7 @@ func nodes(t testing.TB, n int, source bridge.Source) []*fleetNode {
 		t.Cleanup(one.end)
 		all = append(all, one)
 	}
-	fleettest.Await(t, engine, n)
+	fleettest.Await(t, last, n)
 	return all
 }
 

@@ -51,7 +51,7 @@ func NewHello() *Hello {
 
 // A Command asks a daemon or a server about itself, or changes it.
 type Command struct {
-	Name   string `json:"name"`             // ps, logs, restart, stop, reload, open, approvals, decide, stop-calls, lift
+	Name   string `json:"name"`             // ps, logs, restart, stop, reload, open, nodes, drain, approvals, decide, stop-calls, lift
 	Server string `json:"server,omitempty"` // that it is about; "" means all, or the program
 	Last   int    `json:"last,omitempty"`   // of logs: how many lines; negative means all
 	Follow bool   `json:"follow,omitempty"` // of logs: what comes, too
@@ -59,6 +59,9 @@ type Command struct {
 	ID     string          `json:"id,omitempty"`     // of decide: the approval
 	Answer json.RawMessage `json:"answer,omitempty"` // of decide
 	Reason string          `json:"reason,omitempty"` // of stop-calls
+
+	Settle time.Duration `json:"settle,omitempty"` // of drain: the wait before calls that run are looked for
+	Within time.Duration `json:"within,omitempty"` // of drain: the wait for those
 }
 
 // OtherConfig is the Error for a command about another config.
