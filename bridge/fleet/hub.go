@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -187,8 +186,6 @@ func (l *lentLink) await(ctx context.Context) error {
 		return errors.New("the lender opened a stream")
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case err == io.ErrClosedPipe:
-		return errors.New("ended here")
 	}
 	return ended(err)
 }

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -47,5 +48,5 @@ func ended(err error) error {
 	case errors.As(err, &closed):
 		return errors.New("closed by the other end")
 	}
-	return err
+	return errors.New(strings.ReplaceAll(err.Error(), "\n", ": ")) // on one line, with why the link was lost
 }
