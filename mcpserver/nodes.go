@@ -53,7 +53,7 @@ const (
 	// headerRepeated marks a forwarded request that may have run before.
 	headerRepeated = "Mcpbridge-Repeated"
 
-	adoptTime = 10 * time.Second // that it may take to find out who goes on with a session
+	adoptTime = time.Second // that it may take to find out who goes on with a session; then the client tries again
 )
 
 // forwardedKey marks the context of connections of other nodes.

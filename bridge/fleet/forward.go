@@ -24,7 +24,7 @@ func (n *Node) Forward(w http.ResponseWriter, r *http.Request, run, key string) 
 	if failure != nil {
 		return false, failure
 	}
-	p, failure := n.peer(to)
+	p, failure := n.peer(r.Context(), to)
 	if failure != nil {
 		return false, failure
 	}

@@ -110,9 +110,9 @@ func certify(key ed25519.PrivateKey) (*x509.Certificate, tls.Certificate, error)
 	return authority, tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: private, Leaf: leaf}, err
 }
 
-// tls returns the settings of a link, on which both ends prove that they have a secret of the cluster. A
+// TLS returns the settings of a connection between nodes, for either end, on which both ends prove that they have a secret of the cluster. A
 // client names the secret that it has first, and a server has a certificate of that one, or of its own first.
-func (k *Keys) tls() *tls.Config {
+func (k *Keys) TLS() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, ServerName: k.certs[0].Leaf.DNSNames[0], SessionTicketsDisabled: true,
 		ClientAuth: tls.RequireAnyClientCert, InsecureSkipVerify: true, // verify does it, whatever the name

@@ -40,7 +40,7 @@ func (k *Keys) dial(ctx context.Context, url string) (*mux.Mux, error) {
 		}
 		return nil, err
 	}
-	secure := tls.Client(newConn(ws), k.tls())
+	secure := tls.Client(newConn(ws), k.TLS())
 	if err := secure.HandshakeContext(ctx); err != nil {
 		ws.Close()
 		return nil, err
@@ -57,7 +57,7 @@ func (k *Keys) accept(w http.ResponseWriter, r *http.Request) (*mux.Mux, error) 
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), handshakeTime)
 	defer cancel()
-	secure := tls.Server(newConn(ws), k.tls())
+	secure := tls.Server(newConn(ws), k.TLS())
 	if err := secure.HandshakeContext(ctx); err != nil {
 		ws.Close()
 		return nil, err

@@ -34,8 +34,8 @@ type peer struct {
 	count   int                    // of idle
 }
 
-// peer returns a run of another node.
-func (n *Node) peer(to run) (*peer, *toolformat.Error) {
+// peer returns a run of another node, which may have begun just now.
+func (n *Node) peer(ctx context.Context, to run) (*peer, *toolformat.Error) {
 	n.mu.Lock()
 	p := n.peers[to]
 	n.mu.Unlock()
@@ -43,6 +43,10 @@ func (n *Node) peer(to run) (*peer, *toolformat.Error) {
 		return p, nil
 	}
 	url, err := n.find(to)
+	if err != nil && err.Code == toolformat.Unavailable {
+		n.await(ctx, to)
+		url, err = n.find(to)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -70,6 +74,29 @@ func (n *Node) find(to run) (string, *toolformat.Error) {
 		}
 	}
 	return "", toolformat.Errorf(toolformat.Unavailable, "node %s is not there", to)
+}
+
+// newTime is how long it may take until a run that has begun is known here.
+const newTime = 500 * time.Millisecond
+
+// await waits until a run is known.
+func (n *Node) await(ctx context.Context, to run) {
+	known := make(chan struct{}, 1)
+	defer n.opts.Engine.OnNodes(func([]engine.Node) {
+		if _, err := n.find(to); err == nil {
+			select {
+			case known <- struct{}{}:
+			default:
+			}
+		}
+	})()
+	late := time.NewTimer(newTime)
+	defer late.Stop()
+	select {
+	case <-known:
+	case <-late.C:
+	case <-ctx.Done():
+	}
 }
 
 // forget closes the peers that are not nodes of the cluster any more, and have no link.

@@ -8,19 +8,24 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/mcpbridge/mcpbridge/bridge/fleet"
 	"github.com/mcpbridge/mcpbridge/bridge/fleet/engine"
+	"github.com/mcpbridge/mcpbridge/bridge/fleet/engine/embedded"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 )
 
 // cluster is what makes a serve one of several nodes.
 type cluster struct {
 	name   string
+	nats   *embedded.Server // nil where NATS is not in this process
 	engine *engine.Engine
 	node   *fleet.Node
 	self   engine.Node // as it is announced
+	joined atomic.Bool // the others have known it
 }
 
 // joinCluster makes serve, which listens on address, a node of the cluster that its config names.
@@ -35,23 +40,37 @@ func joinCluster(cfg *config.Config, scheme string, address net.Addr, log *slog.
 		return nil, usagef("%s: cluster.node: %v", cfg.Path, err)
 	}
 	version, _ := build()
+	own := cmp.Or(c.Address, scheme+"://"+address.String())
+	if u, err := url.Parse(own); err != nil || c.Address == "" && net.ParseIP(u.Hostname()).IsUnspecified() {
+		return nil, usagef("%s: cluster.address is missing: the URL at which the other nodes reach this one, since it listens on every address", cfg.Path)
+	}
 	joined := &cluster{name: c.Name}
+	if c.Join != nil {
+		if err := joined.startNATS(cfg, name, keys, own, log); err != nil {
+			return nil, usagef("%s: cluster.join: %v", cfg.Path, err)
+		}
+		c.NATS = joined.nats.URL()
+	}
 	joined.engine, err = engine.Open(engine.Options{
 		Cluster: c.Name, Node: name, URL: c.NATS, Credentials: c.Credentials, CA: cfg.CA, Replicas: c.Replicas, Log: log.With("cluster", c.Name),
 	})
 	if err != nil {
+		joined.closeNATS()
 		return nil, usagef("%s: cluster: %v", cfg.Path, err)
-	}
-	own := cmp.Or(c.Address, scheme+"://"+address.String())
-	if u, err := url.Parse(own); c.Address == "" && err == nil && net.ParseIP(u.Hostname()).IsUnspecified() {
-		joined.engine.Close()
-		return nil, usagef("%s: cluster.address is missing: the URL at which the other nodes reach this one, since it listens on every address", cfg.Path)
 	}
 	joined.node = fleet.New(fleet.Options{Keys: keys, Engine: joined.engine, Name: name, Log: log})
 	joined.self = engine.Node{Address: own, Version: version}
 	joined.announce(announced{})
 	log.Info("is a node of a cluster", "cluster", c.Name, "node", name, "address", own)
 	return joined, nil
+}
+
+// ready reports whether the node has been part of its cluster: the others know it.
+func (c *cluster) ready() bool {
+	if !c.joined.Load() && c.engine.Up() && slices.ContainsFunc(c.state().Nodes, func(n nodeState) bool { return n.This }) {
+		c.joined.Store(true)
+	}
+	return c.joined.Load() // also while NATS is away
 }
 
 // announce tells the other nodes of this one.
@@ -64,6 +83,31 @@ func (c *cluster) announce(what announced) {
 func (c *cluster) leave() {
 	c.node.Close()
 	c.engine.Close()
+	c.closeNATS()
+}
+
+// startNATS starts this node's server of NATS, on which the others join it as nodes do: with the cluster's
+// secret.
+func (c *cluster) startNATS(cfg *config.Config, node string, keys *fleet.Keys, address string, log *slog.Logger) (err error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return err
+	}
+	own := cfg.Cluster
+	c.nats, err = embedded.Start(embedded.Options{
+		Cluster: own.Name, Node: node, Join: own.Join, Listen: cmp.Or(own.Routes, net.JoinHostPort(u.Hostname(), natsPort)),
+		Password: own.Name, TLS: keys.TLS(), Dir: own.Store, Log: log,
+	})
+	return err
+}
+
+// natsPort is where servers of NATS reach each other.
+const natsPort = "6222"
+
+func (c *cluster) closeNATS() {
+	if c.nats != nil {
+		c.nats.Close()
+	}
 }
 
 // nodeName returns the name of this node: what the config says, or that of the host.

@@ -201,7 +201,8 @@ func publicFiles() map[string]http.Handler {
 	return all
 }
 
-// serveReady answers /readyz: 200 if every required server is up, and it is not about to end. Authenticated callers get the
+// serveReady answers /readyz: 200 if every required server is up, a node has
+// joined its cluster, and it is not about to end. Authenticated callers get the
 // state of each server, unless there are profiles, which may leave it out.
 func (l *live) serveReady(w http.ResponseWriter, r *http.Request) {
 	current := l.Live.Stack()
@@ -210,6 +211,10 @@ func (l *live) serveReady(w http.ResponseWriter, r *http.Request) {
 	if l.draining.Load() {
 		status = http.StatusServiceUnavailable
 		report.WriteString("draining: it ends soon\n")
+	}
+	if l.cluster != nil && !l.cluster.ready() {
+		status = http.StatusServiceUnavailable
+		report.WriteString("cluster: not joined yet: its NATS does not answer\n")
 	}
 	for _, st := range current.Servers() {
 		if st.Required && !st.Up() {
