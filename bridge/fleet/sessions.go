@@ -15,6 +15,8 @@ import (
 const (
 	// sessionTime is for how long it is known who goes on with a session: longer than anybody may.
 	sessionTime = 25 * time.Hour
+	// aliveTime is for how long a run is awaited that is asked whether it is there.
+	aliveTime = 300 * time.Millisecond
 	// bound is said of a session with which no other run may go on: it has ended, or its state is in one process.
 	bound = "bound"
 )
@@ -98,11 +100,16 @@ func (n *Node) ended(ctx context.Context, text string) (bool, error) {
 	if _, failure = n.find(r); failure != nil && failure.Code == toolformat.NotFound {
 		return true, nil
 	}
-	alive, err := n.opts.Engine.Alive(ctx, r.node, r.epoch)
-	if err != nil {
-		return false, unavailable(err)
+	asked, cancel := context.WithTimeout(ctx, aliveTime)
+	defer cancel()
+	alive, err := n.opts.Engine.Alive(asked, r.node, r.epoch)
+	switch {
+	case err == nil:
+		return !alive, nil
+	case failure != nil && n.opts.Engine.Up(): // it is not listed any more, and does not answer
+		return true, nil
 	}
-	return !alive, nil
+	return false, unavailable(err)
 }
 
 func unavailable(err error) error {

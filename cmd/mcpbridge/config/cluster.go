@@ -60,7 +60,7 @@ func readClusterName(d *decoder, n node) (string, bool) {
 	name, ok := readText(d, n)
 	const letters = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	if ok && (name == "" || len(name) > 32 || strings.Trim(name, letters) != "") {
-		d.expected(n, "1 to 32 letters, digits and -")
+		d.errorf(n, "expected 1 to 32 letters, digits and -, got %q", name)
 		return "", false
 	}
 	return name, ok
@@ -74,7 +74,7 @@ func readNodeAddress(d *decoder, n node) (string, bool) {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		d.expected(n, "a URL at which the other nodes reach this one, such as http://10.0.0.3:7332")
+		d.errorf(n, "expected a URL at which the other nodes reach this one, such as http://10.0.0.3:7332, got %q", text)
 		return "", false
 	}
 	return text, true
@@ -87,7 +87,7 @@ func readHostPort(d *decoder, n node) (string, bool) {
 		return "", false
 	}
 	if _, port, err := net.SplitHostPort(text); err != nil || port == "" {
-		d.expected(n, "HOST:PORT, such as bridge-0.bridge:6222")
+		d.errorf(n, "expected HOST:PORT, such as bridge-0.bridge:6222, got %q", text)
 		return "", false
 	}
 	return text, true
