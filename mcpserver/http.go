@@ -253,7 +253,9 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, sender identity, m
 		}
 		writeUnreadable(w, err)
 	case isModern(&m), modern && m.Method != wire.MethodInitialize:
-		s.postModern(w, r, sender, &m, accept)
+		if !s.parkedElsewhere(w, r, &m, msg.B) {
+			s.postModern(w, r, sender, &m, accept)
+		}
 	default:
 		s.postLegacy(w, r, sender, &m, accept)
 	}

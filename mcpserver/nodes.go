@@ -49,6 +49,7 @@ type Nodes interface {
 const (
 	peerPath      = "/peer"
 	sealedSession = "session" // purpose of the ids of sessions
+	sealedState   = "state"   // purpose of requestStates
 
 	// headerRepeated marks a forwarded request that may have run before.
 	headerRepeated = "Mcpbridge-Repeated"
@@ -116,7 +117,7 @@ type forwarding struct {
 	server *Server
 	w      http.ResponseWriter
 	r      *http.Request
-	id     string // of the session
+	key    string // of requests with similar headers
 	body   []byte
 }
 
@@ -124,7 +125,7 @@ func (f *forwarding) to(run string) (sent bool, err error) {
 	if f.body != nil {
 		f.r.Body, f.r.ContentLength = io.NopCloser(bytes.NewReader(f.body)), int64(len(f.body))
 	}
-	return f.server.opts().Nodes.Forward(f.w, f.r, run, f.id)
+	return f.server.opts().Nodes.Forward(f.w, f.r, run, f.key)
 }
 
 // repeatable marks a request whose node was lost as one that may have run: who goes on with its session
@@ -137,7 +138,7 @@ func (f *forwarding) repeatable() bool {
 
 // fail answers a request whose node is lost, or cannot be reached.
 func (f *forwarding) fail(why error) (answered bool) {
-	f.server.log.Log(slog.LevelWarn, "the node of a session is lost, or cannot be reached", "cause", why)
+	f.server.log.Log(slog.LevelWarn, "a node that owns something is lost, or cannot be reached", "cause", why)
 	if m, err := wire.Split(f.body); err == nil && m.Kind() == wire.Request && f.r.Header.Get(headerRepeated) != "" {
 		resp := response{id: m.ID, reply: bridge.Failed(unavailable("the node that carried out %s was lost: it is unknown whether it ran", m.Method))}
 		f.w.Header()["Content-Type"] = jsonType
@@ -145,6 +146,40 @@ func (f *forwarding) fail(why error) (answered bool) {
 		return true
 	}
 	f.w.Header().Set("Retry-After", "1")
-	writeError(f.w, http.StatusServiceUnavailable, "the node that has this session cannot be reached: try again")
+	writeError(f.w, http.StatusServiceUnavailable, "the node that has what this request goes on with cannot be reached: try again")
 	return true
+}
+
+// newState returns the end of a requestState, which says which node has the call.
+func (s *Server) newState() string {
+	if nodes := s.opts().Nodes; nodes != nil {
+		return nodes.Seal(sealedState, nil)
+	}
+	return newID()
+}
+
+// parkedElsewhere lets the node that has a parked call answer the request that goes on with it, and reports
+// whether it has been answered. body is the whole message.
+func (s *Server) parkedElsewhere(w http.ResponseWriter, r *http.Request, m *wire.Message, body []byte) bool {
+	nodes, own := s.opts().Nodes, len(s.parking.mark) // as long on each node
+	if nodes == nil || forwarded(r) {
+		return false
+	}
+	state, _ := m.Params.Text(wire.RequestState)
+	if len(state) <= own || state[:own] == s.parking.mark || !strings.HasPrefix(state, parkedMark) {
+		return false
+	}
+	_, run, ok := nodes.Open(sealedState, state[own:])
+	if !ok || run == "" {
+		return false
+	}
+	f := &forwarding{s, w, r, "", body}
+	sent, err := f.to(run)
+	if err == nil {
+		return true
+	}
+	if sent || toolformat.AsError(err).Code == toolformat.NotFound {
+		f.repeatable()
+	}
+	return f.fail(err)
 }

@@ -21,9 +21,12 @@ const (
 	gatherTime = 20 * time.Millisecond // questions asked within it become one input_required
 )
 
+// parkedMark begins the marks of all processes.
+const parkedMark = "mcpbridge."
+
 // newParking returns a parking whose marks are unlike those of any other process.
 func newParking() parking {
-	return parking{mark: "mcpbridge." + newID()[:8] + ".", life: parkTime, calls: map[string]*parkedCall{}}
+	return parking{mark: parkedMark + newID()[:8] + ".", life: parkTime, calls: map[string]*parkedCall{}}
 }
 
 // parking holds the calls of modern clients that are asked something by a source of the legacy
@@ -151,7 +154,7 @@ func (p *parking) wait(ctx context.Context, c *parkedCall, back bridge.Back) (br
 
 // park keeps the call for a retry and returns the input_required that asks for one.
 func (p *parking) park(c *parkedCall, requests []byte) bridge.Reply {
-	state := p.mark + newID()
+	state := p.mark + c.views.server.newState()
 	c.digest = digest(c.req)
 	p.mu.Lock()
 	full := p.closed || !c.view.account.take(parkedCalls, 1)

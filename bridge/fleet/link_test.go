@@ -119,7 +119,7 @@ func TestForwardStreams(t *testing.T) {
 func TestForwardRefused(t *testing.T) {
 	sourcetest.NoLeaks(t)
 	p := newPair(t, fleettest.Keys(t, other), fleettest.Keys(t), func(http.ResponseWriter, *http.Request) { t.Error("reached") })
-	for run, want := range map[string]toolformat.Code{p.to.Addr().String(): toolformat.Unavailable, "b.1": toolformat.NotFound, "c.1": toolformat.Unavailable, "c": toolformat.NotFound} {
+	for run, want := range map[string]toolformat.Code{p.to.Addr().String(): toolformat.Unavailable, "b.1": toolformat.NotFound, "c.1": toolformat.NotFound, "c": toolformat.NotFound} {
 		w, r := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/mcp", nil)
 		sent, err := p.from.Forward(w, r, run, "")
 		if refused := (*toolformat.Error)(nil); sent || !errors.As(err, &refused) || refused.Code != want {

@@ -44,6 +44,9 @@ func (n *Node) peer(ctx context.Context, to run) (*peer, *toolformat.Error) {
 	}
 	url, err := n.find(to)
 	if err != nil && err.Code == toolformat.Unavailable {
+		if ended, _ := n.ended(ctx, to); ended {
+			return nil, toolformat.Errorf(toolformat.NotFound, "node %s has ended", to)
+		}
 		n.await(ctx, to)
 		url, err = n.find(to)
 	}

@@ -41,7 +41,11 @@ func (n *Node) Adopt(ctx context.Context, id, sealer string) (owner string, err 
 		default:
 			owner = value
 		}
-		switch ended, err := n.ended(ctx, cmp.Or(owner, sealer)); {
+		before, failure := parseRun(cmp.Or(owner, sealer))
+		if failure != nil {
+			return "", failure
+		}
+		switch ended, err := n.ended(ctx, before); {
 		case err != nil:
 			return "", err
 		case !ended && owner != "":
@@ -92,12 +96,9 @@ func (n *Node) claim(ctx context.Context, key, value string, known engine.Entry)
 }
 
 // ended reports whether a run of a node has ended, or is cut off from the others.
-func (n *Node) ended(ctx context.Context, text string) (bool, error) {
-	r, failure := parseRun(text)
-	if failure != nil {
-		return false, failure
-	}
-	if _, failure = n.find(r); failure != nil && failure.Code == toolformat.NotFound {
+func (n *Node) ended(ctx context.Context, r run) (bool, error) {
+	_, failure := n.find(r)
+	if failure != nil && failure.Code == toolformat.NotFound {
 		return true, nil
 	}
 	asked, cancel := context.WithTimeout(ctx, aliveTime)

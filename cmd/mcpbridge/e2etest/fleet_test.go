@@ -19,6 +19,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/fleet/engine"
 	"github.com/mcpbridge/mcpbridge/bridge/fleet/fleettest"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 	"github.com/mcpbridge/mcpbridge/mcpserver"
 )
@@ -98,13 +99,21 @@ func balance(t testing.TB, nodes []*fleetNode) string {
 // post sends a message of a session to a node, and returns the status and body of the answer.
 func (n *fleetNode) post(t *testing.T, session, message string) (status int, body string) {
 	t.Helper()
+	return n.send(t, message, map[string]string{"Mcp-Session-Id": session})
+}
+
+// send sends a message with some headers.
+func (n *fleetNode) send(t *testing.T, message string, headers map[string]string) (status int, body string) {
+	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, n.url+"/mcp", strings.NewReader(message))
 	if err != nil {
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
-	req.Header.Set("Mcp-Session-Id", session)
+	for name, value := range headers {
+		req.Header.Set(name, value)
+	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
@@ -165,4 +174,51 @@ func TestAdoption(t *testing.T) {
 	if status, body := all[2].post(t, plain, callEcho); status != http.StatusOK || !strings.Contains(body, `"result"`) {
 		t.Errorf("the last: %d %s", status, body)
 	}
+}
+
+// asking is a session whose calls ask their client for its name.
+type asking struct{ bridge.Session }
+
+func (a asking) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
+	if req.Method != wire.MethodToolsCall {
+		return a.Session.Do(ctx, req)
+	}
+	answer, err := req.Back.Ask(ctx, "elicitation/create", []byte(`{"message":"name?","requestedSchema":{"type":"object","properties":{}}}`))
+	if err != nil {
+		return bridge.Failed(err)
+	}
+	return bridge.Result(append([]byte(`{"content":[],"structuredContent":`), append(answer, '}')...), nil)
+}
+
+// A modern call that waits for an answer goes on at the node that has it, whichever gets the retry. If that
+// node has ended, the client is told.
+func TestParkedElsewhere(t *testing.T) {
+	source := bridge.Wrap(sourcetest.NewFake(), func(below bridge.Session, _ *bridge.Caller) (bridge.Session, error) {
+		return asking{below}, nil
+	})
+	all := nodes(t, 2, source)
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{}%s,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`
+	ask := func() string {
+		_, body := all[0].modern(t, fmt.Sprintf(call, ""))
+		state, ok := wire.Text(wire.Lookup([]byte(body), "result", "requestState"))
+		if !ok {
+			t.Fatal(body)
+		}
+		return fmt.Sprintf(call, `,"inputResponses":{"input1":{"action":"accept","content":{"name":"ann"}}},"requestState":"`+state+`"`)
+	}
+	if _, body := all[1].modern(t, ask()); !strings.Contains(body, `"name":"ann"`) {
+		t.Error(body)
+	}
+	retry := ask()
+	all[0].end()
+	if _, body := all[1].modern(t, retry); !strings.Contains(body, "unknown whether it ran") {
+		t.Error(body)
+	}
+}
+
+// modern sends a call of the tool echo by a modern client.
+func (n *fleetNode) modern(t *testing.T, message string) (status int, body string) {
+	t.Helper()
+	return n.send(t, message, map[string]string{"Mcp-Protocol-Version": wire.ModernRevision, "Mcp-Method": wire.MethodToolsCall, "Mcp-Name": "echo"})
 }
