@@ -18,13 +18,13 @@ import (
 // if that run surely has not got it, and err is a *toolformat.Error then, NotFound if that run has ended:
 // nothing has been written to w, and the body not been read. An
 // answer that breaks off makes Forward panic with http.ErrAbortHandler, as a handler does. The end of the
-// request's context cancels it. Requests of one key have the same headers, more or less.
+// request's context cancels it. Requests of one key have the same headers, more or less; that of a session is its id.
 func (n *Node) Forward(w http.ResponseWriter, r *http.Request, run, key string) (sent bool, err error) {
 	to, failure := parseRun(run)
 	if failure != nil {
 		return false, failure
 	}
-	p, failure := n.peer(r.Context(), to)
+	p, failure := n.peer(r.Context(), n.owner(key, to))
 	if failure != nil {
 		return false, failure
 	}

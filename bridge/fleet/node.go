@@ -28,6 +28,7 @@ type Node struct {
 
 	mu     sync.Mutex // guards the fields below; may be taken with that of a peer held
 	peers  map[run]*peer
+	moved  map[string]run        // by the ids of sessions
 	links  map[*mux.Mux]struct{} // accepted
 	closed bool
 	work   sync.WaitGroup
@@ -46,7 +47,7 @@ type Options struct {
 func New(opts Options) *Node {
 	n := &Node{
 		opts: opts, sessions: opts.Engine.Bucket("sessions", sessionTime), streams: make(chan net.Conn),
-		peers: map[run]*peer{}, links: map[*mux.Mux]struct{}{},
+		peers: map[run]*peer{}, moved: map[string]run{}, links: map[*mux.Mux]struct{}{},
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))

@@ -3,6 +3,7 @@ package fleet
 import (
 	"bufio"
 	"context"
+	"maps"
 	"net"
 	"slices"
 	"sync"
@@ -105,11 +106,14 @@ func (n *Node) await(ctx context.Context, to run) {
 // forget closes the peers that are not nodes of the cluster any more, and have no link.
 func (n *Node) forget(nodes []engine.Node) {
 	n.mu.Lock()
-	defer n.mu.Unlock()
-	for to, p := range n.peers {
+	peers := maps.Clone(n.peers)
+	n.mu.Unlock()
+	for to, p := range peers {
 		there := slices.ContainsFunc(nodes, func(known engine.Node) bool { return known.ID == to.node && known.Epoch == to.epoch })
 		if !there && !p.linked() {
+			n.mu.Lock()
 			delete(n.peers, to)
+			n.mu.Unlock()
 		}
 	}
 }

@@ -49,6 +49,7 @@ func (n *Node) Adopt(ctx context.Context, id, sealer string) (owner string, err 
 		case err != nil:
 			return "", err
 		case !ended && owner != "":
+			n.remember(id, before)
 			return owner, nil
 		case !ended:
 			return "", toolformat.Errorf(toolformat.Unavailable, "node %s cannot be reached", sealer)
@@ -83,6 +84,30 @@ func (n *Node) Bind(ctx context.Context, id string) error {
 			return unavailable(err)
 		}
 	}
+}
+
+// maxMoved bounds the sessions of which it is known that they have moved. All are forgotten then, and found
+// out again.
+const maxMoved = 10_000
+
+// remember keeps the run that goes on with a session, so that its next request needs no question.
+func (n *Node) remember(id string, owner run) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.moved) >= maxMoved {
+		clear(n.moved)
+	}
+	n.moved[id] = owner
+}
+
+// owner returns the run that goes on with a session which another one has sealed, as far as it is known.
+func (n *Node) owner(id string, sealer run) run {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if moved, ok := n.moved[id]; ok {
+		return moved
+	}
+	return sealer
 }
 
 // claim sets the value of a key that is still as it is known.
