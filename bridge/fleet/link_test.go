@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge/fleet"
@@ -17,12 +19,32 @@ import (
 )
 
 // pair is two nodes of which the second one answers with a handler.
-type pair struct{ from, to *fleet.Node }
+type pair struct {
+	from, to *fleet.Node
+	cut      func() // the links
+}
 
 func newPair(t testing.TB, from, to *fleet.Keys, handler http.HandlerFunc) pair {
 	nats := fleettest.NATS(t)
 	var p pair
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.to.ServeHTTP(w, r) }))
+	var mu sync.Mutex
+	var links []net.Conn
+	p.cut = func() {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, c := range links {
+			c.Close()
+		}
+	}
+	web := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.to.ServeHTTP(w, r) }))
+	web.Config.ConnState = func(c net.Conn, state http.ConnState) {
+		mu.Lock()
+		defer mu.Unlock()
+		if state == http.StateHijacked {
+			links = append(links, c)
+		}
+	}
+	web.Start()
 	t.Cleanup(web.Close)
 	p.to = newNode(t, nats, to, "b", web.URL)
 	inner := &http.Server{Handler: handler}
@@ -125,5 +147,20 @@ func TestForwardRefused(t *testing.T) {
 		if refused := (*toolformat.Error)(nil); sent || !errors.As(err, &refused) || refused.Code != want {
 			t.Errorf("%s: sent %t, %v; want %v", run, sent, err, want)
 		}
+	}
+}
+
+// A link that is lost at once is opened again at once.
+func TestForwardAgain(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	p := newPair(t, fleettest.Keys(t), fleettest.Keys(t), func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "text") })
+	for range 3 {
+		for { // the first may find that the link is lost
+			w, r := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/mcp", nil)
+			if _, err := p.from.Forward(w, r, p.to.Addr().String(), ""); err == nil {
+				break
+			}
+		}
+		p.cut()
 	}
 }

@@ -157,7 +157,7 @@ func (p *peer) connect(ctx context.Context, key string) (*mux.Mux, *exchange, er
 		switch {
 		case p.closed:
 			failed = net.ErrClosed
-		case link == nil && opening == nil && time.Now().Before(p.redial):
+		case link == nil && opening == nil && p.failed != nil && time.Now().Before(p.redial):
 			failed = p.failed
 		case link == nil && opening == nil:
 			opening = make(chan struct{})
