@@ -19,12 +19,13 @@ import (
 // A Node is this process as one of the nodes of a cluster, and the listener whose connections are streams of
 // other nodes' links: what they forward is HTTP. Its methods may be called at once.
 type Node struct {
-	opts     Options
-	sessions *engine.Bucket // what is known of sessions, by hashes of their ids
-	streams  chan net.Conn
-	ctx      context.Context // ends with Close
-	cancel   context.CancelFunc
-	stop     func() // ends forget
+	opts      Options
+	sessions  *engine.Bucket // what is known of sessions, by hashes of their ids
+	streams   chan net.Conn
+	strangers chan struct{}   // holds a token for each link whose other end has not proved that it is a node
+	ctx       context.Context // ends with Close
+	cancel    context.CancelFunc
+	stop      func() // ends forget
 
 	mu     sync.Mutex // guards the fields below; may be taken with that of a peer held
 	peers  map[run]*peer
@@ -46,7 +47,7 @@ type Options struct {
 // Engine announces: the URL of ServeHTTP without /peer, such as http://10.0.0.3:7332.
 func New(opts Options) *Node {
 	n := &Node{
-		opts: opts, sessions: opts.Engine.Bucket("sessions", sessionTime), streams: make(chan net.Conn),
+		opts: opts, sessions: opts.Engine.Bucket("sessions", sessionTime), streams: make(chan net.Conn), strangers: make(chan struct{}, maxStrangers),
 		peers: map[run]*peer{}, moved: map[string]run{}, links: map[*mux.Mux]struct{}{},
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
@@ -54,6 +55,9 @@ func New(opts Options) *Node {
 	n.stop = opts.Engine.OnNodes(n.forget)
 	return n
 }
+
+// maxStrangers bounds the handshakes at /peer, which cost what nobody has been let in for.
+const maxStrangers = 64
 
 // run is a run of a node: each start of it is another one.
 type run struct {
@@ -110,7 +114,14 @@ func (n *Node) Open(purpose, sealed string) (data []byte, by string, ok bool) {
 
 // ServeHTTP accepts the link of another node, at /peer.
 func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	select {
+	case n.strangers <- struct{}{}:
+	default:
+		http.Error(w, "too many links are being opened", http.StatusServiceUnavailable)
+		return
+	}
 	link, err := n.opts.Keys.accept(w, r)
+	<-n.strangers
 	if err != nil {
 		n.opts.Log.Warn("refused a link of another node", "address", r.RemoteAddr, "error", err)
 		return

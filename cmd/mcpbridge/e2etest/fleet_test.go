@@ -37,7 +37,7 @@ func TestFleet(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sourcetest.Contract{Legacy: true}.Run(t, func(t *testing.T) bridge.Source {
-				return dial(t, c.config(balance(t, nodes(t, 3, sourcetest.NewFake()))))
+				return dial(t, c.config(balance(t, nodes(t, 3, sourcetest.NewFake(), nil))))
 			})
 		})
 	}
@@ -50,8 +50,8 @@ type fleetNode struct {
 	end func()
 }
 
-// nodes serves a source by several nodes of a fleet.
-func nodes(t testing.TB, n int, source bridge.Source) []*fleetNode {
+// nodes serves a source by several nodes of a fleet, to who has one of the tokens, if any.
+func nodes(t testing.TB, n int, source bridge.Source, tokens map[string]string) []*fleetNode {
 	nats, last := fleettest.NATS(t), (*engine.Engine)(nil)
 	var all []*fleetNode
 	for i := range n {
@@ -64,7 +64,7 @@ func nodes(t testing.TB, n int, source bridge.Source) []*fleetNode {
 		last = own
 		one.Node = fleet.New(fleet.Options{Keys: fleettest.Keys(t), Engine: own, Name: name})
 		own.Announce(engine.Node{Address: one.url})
-		server := mcpserver.New(source, mcpserver.Options{Nodes: one.Node, Adoptable: true})
+		server := mcpserver.New(source, mcpserver.Options{Nodes: one.Node, Adoptable: true, Access: mcpserver.Access{Tokens: tokens}})
 		ctx, cancel := context.WithCancel(context.Background())
 		served := make(chan error, 1)
 		go func() { served <- server.Serve(ctx, ln) }()
@@ -126,11 +126,14 @@ func (n *fleetNode) send(t *testing.T, message string, headers map[string]string
 	return resp.StatusCode, string(raw)
 }
 
-// begin begins a session on a node and returns its id.
-func (n *fleetNode) begin(t *testing.T) string {
+// begin begins a session on a node and returns its id. Its client has a token, if any.
+func (n *fleetNode) begin(t *testing.T, token ...string) string {
 	t.Helper()
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, n.url+"/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"client","version":"1"}}}`))
 	req.Header.Set("Content-Type", "application/json")
+	for _, one := range token {
+		req.Header.Set("Authorization", "Bearer "+one)
+	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +151,7 @@ const callEcho = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name"
 // When a node ends, one of the others goes on with its sessions, and with none that had something of its own
 // there or has ended.
 func TestAdoption(t *testing.T) {
-	all := nodes(t, 3, sourcetest.NewFake())
+	all := nodes(t, 3, sourcetest.NewFake(), nil)
 	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
 	plain, subscribed, ended := all[0].begin(t), all[0].begin(t), all[0].begin(t)
 	if status, body := all[1].post(t, subscribed, `{"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"info"}}`); status != http.StatusOK {
@@ -196,7 +199,7 @@ func TestParkedElsewhere(t *testing.T) {
 	source := bridge.Wrap(sourcetest.NewFake(), func(below bridge.Session, _ *bridge.Caller) (bridge.Session, error) {
 		return asking{below}, nil
 	})
-	all := nodes(t, 2, source)
+	all := nodes(t, 2, source, nil)
 	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
 	const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{}%s,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`
 	ask := func() string {
@@ -225,4 +228,25 @@ func TestParkedElsewhere(t *testing.T) {
 func (n *fleetNode) modern(t *testing.T, message string) (status int, body string) {
 	t.Helper()
 	return n.send(t, message, map[string]string{"Mcp-Protocol-Version": wire.ModernRevision, "Mcp-Method": wire.MethodToolsCall, "Mcp-Name": "echo"})
+}
+
+// Whoever knows the id of a session can do nothing with it on any node, also when its own has ended.
+func TestForeignSession(t *testing.T) {
+	const ann, bob = "the token of ann", "the token of bob"
+	all := nodes(t, 2, sourcetest.NewFake(), map[string]string{"ann": ann, "bob": bob})
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	session := all[0].begin(t, ann)
+	as := func(token string, node *fleetNode) int {
+		status, _ := node.send(t, callEcho, map[string]string{"Mcp-Session-Id": session, "Authorization": "Bearer " + token})
+		return status
+	}
+	for _, node := range all {
+		if own, others, nobody := as(ann, node), as(bob, node), as("", node); own != http.StatusOK || others != http.StatusNotFound || nobody != http.StatusUnauthorized {
+			t.Errorf("%s: %d for its client, %d for another, %d for nobody", node.Addr(), own, others, nobody)
+		}
+	}
+	all[0].end()
+	if others, own := as(bob, all[1]), as(ann, all[1]); others != http.StatusNotFound || own != http.StatusOK {
+		t.Errorf("adopted: %d for another, %d for its client", others, own)
+	}
 }
