@@ -117,7 +117,7 @@ func (c *conn) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// WriteTo stands in for that of a TCPConn, which would pass over what has come.
+// WriteTo implements io.WriterTo.
 func (c *conn) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, struct{ io.Reader }{c}) }
 
 // header is the header of a request. Most that follow it on a connection are the same but for the digits

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"io"
 	"net"
 	"net/http"
 	"sync"
@@ -74,7 +75,7 @@ func (l *Listener) serve(below halfCloser) {
 	c.text, c.buf, c.head = bytes.Clone(c.text), nil, header{}
 	c.SetDeadline(time.Time{})
 	l.conns.Delete(c)
-	p := &passing{c}
+	p := &passing{c.passed()}
 	if other {
 		l.opts.Server.Serve(p)
 	}
@@ -82,6 +83,25 @@ func (l *Listener) serve(below halfCloser) {
 		c.Close()
 	}
 }
+
+// passed returns the connection as net/http gets it: with all that it can do over TCP.
+func (c *conn) passed() net.Conn {
+	if tcp, ok := c.halfCloser.(*net.TCPConn); ok {
+		return &passedTCP{tcp, c}
+	}
+	return c
+}
+
+type passedTCP struct {
+	*net.TCPConn
+	c *conn
+}
+
+// Read implements io.Reader.
+func (p *passedTCP) Read(b []byte) (int, error) { return p.c.Read(b) }
+
+// WriteTo stands in for that of the TCPConn, which would pass over what has come.
+func (p *passedTCP) WriteTo(w io.Writer) (int64, error) { return p.c.WriteTo(w) }
 
 // passing is the listener of a connection that passes to net/http.
 type passing struct{ conn net.Conn }
