@@ -24,6 +24,7 @@ const (
 	openViews
 	unusedTickets
 	parkedCalls
+	forwardedCalls // to other nodes; of all principals alone, and not bounded: they are pending there
 	resources
 )
 

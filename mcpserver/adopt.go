@@ -32,6 +32,7 @@ func (s *session) sealID(initialize *wire.Message) {
 	}
 	sum := s.sender.digest()
 	sealed := sum[:]
+	s.bound.Store(true) // it cannot move, unless its introduction says how
 	if initialize != nil && o.Adoptable && s.sender.hidden == "" {
 		params := initialize.Params.Raw
 		asked, _ := wire.Text(wire.Lookup(params, "protocolVersion"))
@@ -39,6 +40,7 @@ func (s *session) sealID(initialize *wire.Message) {
 		if len(b.Capabilities)+len(b.Info) <= maxBeginning {
 			raw, _ := json.Marshal(b) // cannot fail: the message is valid
 			sealed = append(sealed, raw...)
+			s.bound.Store(false)
 		}
 	}
 	s.id = o.Nodes.Seal(sealedSession, sealed)
@@ -62,6 +64,9 @@ func (s *Server) adopt(ctx context.Context, id string, sender identity, raw []by
 	}
 	adopted := s.newHTTPSession(sender)
 	adopted.id = id
+	// Its client may still name what the other node has numbered: streams, and questions.
+	number := time.Now().UnixMicro()
+	adopted.journal.last, adopted.questions.last = number, number
 	source, failure := adopted.open(ctx, b.Revision, b.Capabilities, b.Info)
 	if failure != nil {
 		return failure

@@ -204,8 +204,11 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, sender identit
 		writeError(w, http.StatusBadRequest, fmt.Sprintf("unsupported MCP-Protocol-Version: %.40q (supported: %s)", revision, strings.Join(wire.Revisions, ", ")))
 		return
 	}
-	if r.Method != http.MethodPost && s.ownedElsewhere(w, r, sender, r.Header.Get(mcp.HeaderSessionID), nil) {
-		return
+	if r.Method != http.MethodPost {
+		var answered bool
+		if r, answered = s.ownedElsewhere(w, r, sender, r.Header.Get(mcp.HeaderSessionID), nil); answered {
+			return
+		}
 	}
 	if modern && r.Method != http.MethodPost {
 		writeMethodError(w, http.MethodPost, "revision "+wire.ModernRevision+" has neither GET streams nor sessions: use POST")
@@ -239,8 +242,11 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, sender identity, m
 		return
 	}
 	defer msg.Free()
-	if !modern && s.ownedElsewhere(w, r, sender, r.Header.Get(mcp.HeaderSessionID), msg.B) {
-		return
+	if !modern {
+		var answered bool
+		if r, answered = s.ownedElsewhere(w, r, sender, r.Header.Get(mcp.HeaderSessionID), msg.B); answered {
+			return
+		}
 	}
 	m, err := wire.Split(msg.B)
 	switch {
@@ -434,7 +440,8 @@ func (s *Server) serveSSEMessage(w http.ResponseWriter, r *http.Request, sender 
 		return
 	}
 	id := r.URL.Query().Get("sessionId")
-	if s.ownedElsewhere(w, r, sender, id, nil) {
+	r, answered := s.ownedElsewhere(w, r, sender, id, nil)
+	if answered {
 		return
 	}
 	target := s.sessions.find(id, sender)

@@ -74,26 +74,34 @@ func (id *identity) digest() [sha256.Size]byte {
 
 // ownedElsewhere lets the node that has a session answer a request, and reports whether it has been
 // answered. body is what has been read of it; nil means nothing. If it reports false, the session is here or
-// nowhere: one whose node has ended may be here then.
-func (s *Server) ownedElsewhere(w http.ResponseWriter, r *http.Request, sender identity, id string, body []byte) bool {
+// nowhere: one whose node has ended may be here then. The request to go on with says whether it may have run.
+func (s *Server) ownedElsewhere(w http.ResponseWriter, r *http.Request, sender identity, id string, body []byte) (next *http.Request, answered bool) {
 	nodes := s.opts().Nodes
 	if nodes == nil || id == "" || s.sessions.has(id) {
-		return false
+		return r, false
 	}
+	f := &forwarding{server: s, w: w, r: r, key: id, body: body}
+	answered = f.answerSession(nodes, sender)
+	if f.sent && !answered {
+		r = markRepeated(r)
+	}
+	return r, answered
+}
+
+// answerSession is ownedElsewhere for a request whose session is not here.
+func (f *forwarding) answerSession(nodes Nodes, sender identity) (answered bool) {
+	s, r, id := f.server, f.r, f.key
 	data, run, ok := nodes.Open(sealedSession, id)
 	sum := sender.digest()
 	introduction, own := bytes.CutPrefix(data, sum[:])
 	if !ok || run == "" || !own {
 		return false
 	}
-	f := &forwarding{s, w, r, id, body}
-	if !forwarded(r) {
-		switch sent, err := f.to(run); {
-		case err == nil:
-			return true
-		case sent && !f.repeatable():
-			return f.fail(err)
-		}
+	if !forwarded(r) && f.to(run) {
+		return true
+	}
+	if len(introduction) == 0 || sender.hidden != "" || !s.opts().Adoptable {
+		return f.ended() // nobody can go on with it
 	}
 	ctx, done := context.WithTimeout(r.Context(), adoptTime)
 	defer done()
@@ -102,51 +110,89 @@ func (s *Server) ownedElsewhere(w http.ResponseWriter, r *http.Request, sender i
 	case err == nil && owner == "":
 		err = s.adopt(ctx, id, sender, introduction)
 	case err == nil && !forwarded(r):
-		if _, err = f.to(owner); err == nil {
+		if f.to(owner) {
 			return true
 		}
+		err = f.lost
 	}
-	if err == nil || toolformat.AsError(err).Code == toolformat.NotFound {
-		return false
+	switch {
+	case err != nil && toolformat.AsError(err).Code == toolformat.NotFound:
+		return f.ended()
+	case err != nil:
+		return f.fail(err)
 	}
-	return f.fail(err)
+	// The session carries a request that may have run out again only if that has no further effect, and
+	// answers so. What else was posted it does not know.
+	_, asks := f.request()
+	return f.sent && r.Method == http.MethodPost && !asks && f.fail(f.lost)
 }
 
-// forwarding is a request on its way to the node that has its session.
+// forwarding is a request on its way to the node that has what it goes on with.
 type forwarding struct {
 	server *Server
 	w      http.ResponseWriter
 	r      *http.Request
 	key    string // of requests with similar headers
-	body   []byte
+	body   []byte // what has been read of it; nil means nothing
+	sent   bool   // a node may have carried it out
+	lost   error  // why there is no answer
 }
 
-func (f *forwarding) to(run string) (sent bool, err error) {
-	if f.body != nil {
-		f.r.Body, f.r.ContentLength = io.NopCloser(bytes.NewReader(f.body)), int64(len(f.body))
+// to forwards the request to a run, and reports whether it has been answered, or its client has left.
+func (f *forwarding) to(run string) (answered bool) {
+	r := f.r
+	if f.sent {
+		r = markRepeated(r)
 	}
-	return f.server.opts().Nodes.Forward(f.w, f.r, run, f.key)
+	if f.body != nil {
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(f.body)), int64(len(f.body))
+	}
+	own := f.server.opts().accounts.whole
+	own.used[forwardedCalls].Add(1)
+	defer own.used[forwardedCalls].Add(-1)
+	sent, err := f.server.opts().Nodes.Forward(f.w, r, run, f.key)
+	f.sent, f.lost = f.sent || sent, err
+	return err == nil || f.r.Context().Err() != nil
 }
 
-// repeatable marks a request whose node was lost as one that may have run: who goes on with its session
-// carries it out unless that is a second time. It reports false for what is not a request.
-func (f *forwarding) repeatable() bool {
+// markRepeated returns a request like r that says that it may have run before. Requests of one connection
+// share their headers.
+func markRepeated(r *http.Request) *http.Request {
+	again := r.Clone(r.Context())
+	again.Header.Set(headerRepeated, "1")
+	return again
+}
+
+// request returns the request that was sent and has no answer.
+func (f *forwarding) request() (m wire.Message, ok bool) {
+	if !f.sent || f.body == nil {
+		return m, false
+	}
 	m, err := wire.Split(f.body)
-	f.r.Header.Set(headerRepeated, "1")
-	return f.body != nil && err == nil && m.Kind() == wire.Request
+	return m, err == nil && m.Kind() == wire.Request
+}
+
+// ended answers a request that was sent to a node that has ended, since it may have run. Any other is not
+// answered: what it names is nowhere.
+func (f *forwarding) ended() (answered bool) {
+	return f.sent && f.r.Method == http.MethodPost && f.fail(f.lost)
 }
 
 // fail answers a request whose node is lost, or cannot be reached.
 func (f *forwarding) fail(why error) (answered bool) {
 	f.server.log.Log(slog.LevelWarn, "a node that owns something is lost, or cannot be reached", "cause", why)
-	if m, err := wire.Split(f.body); err == nil && m.Kind() == wire.Request && f.r.Header.Get(headerRepeated) != "" {
+	m, ok := f.request()
+	switch {
+	case ok:
 		resp := response{id: m.ID, reply: bridge.Failed(unavailable("the node that carried out %s was lost: it is unknown whether it ran", m.Method))}
 		f.w.Header()["Content-Type"] = jsonType
 		f.w.Write(resp.encode().B)
-		return true
+	case f.sent:
+		writeError(f.w, http.StatusBadGateway, "the node that carried this out was lost: it is unknown whether it ran")
+	default:
+		f.w.Header().Set("Retry-After", "1")
+		writeError(f.w, http.StatusServiceUnavailable, "the node that has what this request goes on with cannot be reached: try again")
 	}
-	f.w.Header().Set("Retry-After", "1")
-	writeError(f.w, http.StatusServiceUnavailable, "the node that has what this request goes on with cannot be reached: try again")
 	return true
 }
 
@@ -173,13 +219,12 @@ func (s *Server) parkedElsewhere(w http.ResponseWriter, r *http.Request, m *wire
 	if !ok || run == "" {
 		return false
 	}
-	f := &forwarding{s, w, r, "", body}
-	sent, err := f.to(run)
-	if err == nil {
+	f := &forwarding{server: s, w: w, r: r, body: body}
+	if f.to(run) {
 		return true
 	}
-	if sent || toolformat.AsError(err).Code == toolformat.NotFound {
-		f.repeatable()
+	if toolformat.AsError(f.lost).Code == toolformat.NotFound {
+		f.sent = true // the call that it goes on with
 	}
-	return f.fail(err)
+	return f.fail(f.lost)
 }

@@ -80,8 +80,14 @@ func (s *Server) Close() error {
 // Refused returns how many requests and connections were not let in so far, or were refused by a limit.
 func (s *Server) Refused() int64 { return s.refused.Load() + s.opts().accounts.whole.lacks.Load() }
 
-// Pending returns how many requests of clients are being answered.
-func (s *Server) Pending() int { return int(s.opts().accounts.whole.used[pendingCalls].Load()) }
+// Pending returns how many requests of clients are being answered, here or by other nodes, or wait for an
+// answer of their client.
+func (s *Server) Pending() (n int) {
+	for _, r := range []resource{pendingCalls, parkedCalls, forwardedCalls} {
+		n += int(s.opts().accounts.whole.used[r].Load())
+	}
+	return n
+}
 
 // begin counts work that Close waits for, and reports false when the Server is closed.
 func (s *Server) begin() bool {

@@ -9,6 +9,7 @@ import (
 	"net/http/httputil"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/fleet/internal/mux"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -57,6 +58,7 @@ type exchange struct {
 	peer *peer
 	link *mux.Mux
 	in   *bufio.Reader
+	idle time.Time // since when it waits for its next request
 
 	out   []byte // memory of a request
 	names []string
@@ -86,7 +88,12 @@ func (x *exchange) roundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return http.ReadResponse(x.in, r)
+	for {
+		resp, err := http.ReadResponse(x.in, r)
+		if err != nil || resp.StatusCode/100 != 1 { // what comes before the answer stays here
+			return resp, err
+		}
+	}
 }
 
 // appendHead makes x.out the request line and the headers, in the same order each time.
@@ -155,6 +162,9 @@ func copyResponse(w http.ResponseWriter, resp *http.Response) error {
 	}
 	w.WriteHeader(resp.StatusCode)
 	control := http.NewResponseController(w)
+	if resp.ContentLength < 0 {
+		control.Flush() // a stream may begin long before its first event
+	}
 	b := make([]byte, min(copied, uint64(resp.ContentLength))) // of unknown length: copied
 	for len(b) > 0 {
 		n, err := resp.Body.Read(b)

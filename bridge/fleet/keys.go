@@ -30,9 +30,8 @@ type Keys struct {
 	roots *x509.CertPool
 }
 
-// NewKeys derives keys from the secrets of a cluster, the current one first. A secret that is being
-// replaced stays behind the new one until no node has it first any more, and what it has sealed has
-// expired. A secret needs 32 bytes that nobody can guess.
+// NewKeys derives keys from the secrets of a cluster, the current one first. To replace it, all nodes get the
+// new one behind it, then before it, and lose the old one when what that has sealed has expired. A secret needs 32 bytes that nobody can guess.
 func NewKeys(secrets []string) (*Keys, error) {
 	if len(secrets) == 0 {
 		return nil, errors.New("no secret: make one with openssl rand -base64 32")
@@ -144,7 +143,7 @@ func (k *Keys) seal(purpose string, data []byte) string {
 // open returns the data of what seal has sealed for a purpose.
 func (k *Keys) open(purpose, sealed string) ([]byte, error) {
 	raw, err := base64.RawURLEncoding.DecodeString(sealed)
-	if err != nil {
+	if err != nil || base64.RawURLEncoding.EncodeToString(raw) != sealed { // of several spellings one counts
 		return nil, errForeign
 	}
 	for _, seal := range k.seals {

@@ -29,7 +29,7 @@ type Node struct {
 
 	mu     sync.Mutex // guards the fields below; may be taken with that of a peer held
 	peers  map[run]*peer
-	moved  map[string]run        // by the ids of sessions
+	moved  map[string]run        // by sessionKey
 	links  map[*mux.Mux]struct{} // accepted
 	closed bool
 	work   sync.WaitGroup

@@ -17,6 +17,7 @@ import (
 const (
 	redialAfter = time.Second // since a link could not be opened
 	maxIdle     = 512         // streams of a link that wait for their next request
+	idleTime    = time.Minute // for which they do; the other end waits longer
 )
 
 // peer is a run of another node, to which this one has a link since it has forwarded something there.
@@ -114,6 +115,7 @@ func (n *Node) forget(nodes []engine.Node) {
 			n.mu.Lock()
 			delete(n.peers, to)
 			n.mu.Unlock()
+			p.close() // a link that is being opened ends
 		}
 	}
 }
@@ -160,9 +162,10 @@ func (p *peer) connect(ctx context.Context, key string) (*mux.Mux, *exchange, er
 		case link == nil && opening == nil && p.failed != nil && time.Now().Before(p.redial):
 			failed = p.failed
 		case link == nil && opening == nil:
-			opening = make(chan struct{})
-			p.opening = opening
-			if !p.node.start(func() { p.open() }) {
+			if p.node.start(p.open) {
+				opening = make(chan struct{})
+				p.opening = opening
+			} else {
 				failed = net.ErrClosed
 			}
 		}
@@ -180,21 +183,24 @@ func (p *peer) connect(ctx context.Context, key string) (*mux.Mux, *exchange, er
 
 // takeIdle returns an idle exchange, nil if there is none; p.mu is held.
 func (p *peer) takeIdle(key string) *exchange {
-	if p.idle[key] == nil {
-		for key = range p.idle { // of any other
-			break
+	for p.count > 0 {
+		if p.idle[key] == nil {
+			for key = range p.idle { // of any other
+				break
+			}
 		}
+		of := p.idle[key]
+		last := of[len(of)-1]
+		p.count--
+		if p.idle[key] = of[:len(of)-1]; len(of) == 1 {
+			delete(p.idle, key)
+		}
+		if !last.Ended() && time.Since(last.idle) < idleTime {
+			return last
+		}
+		last.Close()
 	}
-	of := p.idle[key]
-	if len(of) == 0 {
-		return nil
-	}
-	last := of[len(of)-1]
-	p.count--
-	if p.idle[key] = of[:len(of)-1]; len(of) == 1 {
-		delete(p.idle, key)
-	}
-	return last
+	return nil
 }
 
 // put keeps an exchange for the next request.
@@ -205,6 +211,7 @@ func (p *peer) put(x *exchange, key string) {
 		x.Close()
 		return
 	}
+	x.idle = time.Now()
 	p.idle[key] = append(p.idle[key], x)
 	p.count++
 }

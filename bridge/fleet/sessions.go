@@ -49,7 +49,7 @@ func (n *Node) Adopt(ctx context.Context, id, sealer string) (owner string, err 
 		case err != nil:
 			return "", err
 		case !ended && owner != "":
-			n.remember(id, before)
+			n.remember(key, before)
 			return owner, nil
 		case !ended:
 			return "", toolformat.Errorf(toolformat.Unavailable, "node %s cannot be reached", sealer)
@@ -91,21 +91,23 @@ func (n *Node) Bind(ctx context.Context, id string) error {
 const maxMoved = 10_000
 
 // remember keeps the run that goes on with a session, so that its next request needs no question.
-func (n *Node) remember(id string, owner run) {
+func (n *Node) remember(key string, owner run) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.moved) >= maxMoved {
 		clear(n.moved)
 	}
-	n.moved[id] = owner
+	n.moved[key] = owner
 }
 
 // owner returns the run that goes on with a session which another one has sealed, as far as it is known.
 func (n *Node) owner(id string, sealer run) run {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if moved, ok := n.moved[id]; ok {
-		return moved
+	if len(n.moved) > 0 {
+		if moved, ok := n.moved[sessionKey(id)]; ok {
+			return moved
+		}
 	}
 	return sealer
 }

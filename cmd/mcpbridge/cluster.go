@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/mcpbridge/mcpbridge/bridge/fleet"
@@ -26,6 +27,7 @@ type cluster struct {
 	node   *fleet.Node
 	self   engine.Node // as it is announced
 	joined atomic.Bool // the others have known it
+	left   sync.Once
 }
 
 // joinCluster makes serve, which listens on address, a node of the cluster that its config names.
@@ -81,9 +83,11 @@ func (c *cluster) announce(what announced) {
 
 // leave ends the links to other nodes, and tells them.
 func (c *cluster) leave() {
-	c.node.Close()
-	c.engine.Close()
-	c.closeNATS()
+	c.left.Do(func() {
+		c.node.Close()
+		c.engine.Close()
+		c.closeNATS()
+	})
 }
 
 // startNATS starts this node's server of NATS, on which the others join it as nodes do: with the cluster's

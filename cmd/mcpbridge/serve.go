@@ -130,7 +130,15 @@ func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error
 	if output.IsTerminal(std.err) {
 		fmt.Fprintf(std.err, "open %s\n", l.console.url())
 	}
-	return l.front.Serve(ctx, ln)
+	serving, endServing := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer endServing(nil)
+	defer context.AfterFunc(ctx, func() {
+		if l.cluster != nil {
+			l.cluster.leave() // first, so that the other nodes go on with the sessions that end here
+		}
+		endServing(context.Cause(ctx))
+	})()
+	return l.front.Serve(serving, ln)
 }
 
 // setBase sets where browsers reach the pages on which callers log in to servers, and those of approvals.

@@ -145,7 +145,13 @@ func (m *Mux) send(kind byte, id uint32, data []byte) error {
 	for len(m.out) > maxWaiting && m.failed == nil {
 		m.room.Wait()
 	}
-	err, mine := m.failed, m.add(kind, id, data)
+	err, mine := m.failed, false
+	if err == nil && m.streams[id] == nil {
+		err = net.ErrClosed
+	}
+	if err == nil {
+		mine = m.add(kind, id, data)
+	}
 	m.mu.Unlock()
 	if !mine {
 		return err
@@ -162,6 +168,10 @@ func (m *Mux) send(kind byte, id uint32, data []byte) error {
 func (m *Mux) sendLater(kind byte, id uint32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if len(m.out) > 4*maxWaiting { // of frames like these: the other end sends, and does not read
+		go m.fail(fmt.Errorf("%w: the other end reads nothing", errLost))
+		return
+	}
 	if m.add(kind, id, nil) {
 		go m.flushAll()
 	}

@@ -144,9 +144,9 @@ func (s *Stream) receive(data []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.closed:
+	case s.closed || s.ended != nil: // sent before the other end had heard, or had ended it
 		return nil
-	case s.ended != nil || len(s.in)-s.read+len(data) > streamWindow:
+	case len(s.in)-s.read+len(data) > streamWindow:
 		return errors.New("more data than a stream may have")
 	}
 	if s.read > 0 && len(s.in)+len(data) > cap(s.in) {
@@ -190,6 +190,13 @@ func (s *Stream) reset(why error) {
 	signal(s.writable)
 }
 
+// Ended reports whether the other end has closed the stream, or sends no more.
+func (s *Stream) Ended() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ended != nil || s.gone != nil
+}
+
 // CloseWrite tells the other end that this one has sent all.
 func (s *Stream) CloseWrite() error {
 	s.mu.Lock()
@@ -204,17 +211,17 @@ func (s *Stream) CloseWrite() error {
 
 // Close implements io.Closer.
 func (s *Stream) Close() error {
+	s.mux.drop(s.id) // first: what a Write has not sent yet is not sent
 	s.CloseWrite()
 	s.mu.Lock()
 	again, tell := s.closed, s.opened && s.ended == nil
-	s.closed, s.in = true, nil
+	s.closed, s.in, s.read = true, nil, 0
 	s.mu.Unlock()
 	if again {
 		return net.ErrClosed
 	}
 	signal(s.readable)
 	signal(s.writable)
-	s.mux.drop(s.id)
 	if tell {
 		s.mux.sendLater(frameReset, s.id)
 	}
