@@ -164,3 +164,23 @@ func TestForwardAgain(t *testing.T) {
 		p.cut()
 	}
 }
+
+// A client has the header of a stream before there is anything in it.
+func TestForwardHeader(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	p := newPair(t, fleettest.Keys(t), fleettest.Keys(t), func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Name", "value")
+		http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { p.from.Forward(w, r, p.to.Addr().String(), "") }))
+	defer web.Close()
+	resp, err := web.Client().Get(web.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if got := resp.Header.Get("Name"); got != "value" {
+		t.Errorf("%q", got)
+	}
+}

@@ -46,8 +46,9 @@ func TestFleet(t *testing.T) {
 // A fleetNode is a node that serves a source, until the end of the test at most.
 type fleetNode struct {
 	*fleet.Node
-	url string
-	end func()
+	url  string
+	end  func()
+	kill func() // the other nodes lose it, with what is under way
 }
 
 // nodes serves a source by several nodes of a fleet, to who has one of the tokens, if any.
@@ -68,6 +69,10 @@ func nodes(t testing.TB, n int, source bridge.Source, tokens map[string]string) 
 		ctx, cancel := context.WithCancel(context.Background())
 		served := make(chan error, 1)
 		go func() { served <- server.Serve(ctx, ln) }()
+		one.kill = func() {
+			own.Close()
+			one.Close()
+		}
 		one.end = sync.OnceFunc(func() {
 			cancel()
 			if err := <-served; err != nil {
@@ -248,5 +253,55 @@ func TestForeignSession(t *testing.T) {
 	all[0].end()
 	if others, own := as(bob, all[1]), as(ann, all[1]); others != http.StatusNotFound || own != http.StatusOK {
 		t.Errorf("adopted: %d for another, %d for its client", others, own)
+	}
+}
+
+// once is a session of which the first call never ends.
+type once struct {
+	bridge.Session
+	calls *atomic.Int64
+	begun chan struct{} // closed when that has begun
+}
+
+func (o once) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
+	if req.Method != wire.MethodToolsCall {
+		return o.Session.Do(ctx, req)
+	}
+	if o.calls.Add(1) == 1 {
+		close(o.begun)
+		<-ctx.Done()
+	}
+	return bridge.Result([]byte(`{"content":[]}`), nil)
+}
+
+// A call that is lost with its node is not carried out again, whether its session can move or not, and its
+// client is told. Later calls on the same connection are not taken for repeated ones.
+func TestLostCall(t *testing.T) {
+	const level = `{"jsonrpc":"2.0","id":9,"method":"logging/setLevel","params":{"level":"info"}}`
+	const spaced = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"spaced","arguments":{}}}`
+	for _, before := range []string{level, `{"jsonrpc":"2.0","id":9,"method":"ping"}`} {
+		calls, begun := new(atomic.Int64), make(chan struct{})
+		all := nodes(t, 2, bridge.Wrap(sourcetest.NewFake(), func(below bridge.Session, _ *bridge.Caller) (bridge.Session, error) {
+			return once{below, calls, begun}, nil
+		}), nil)
+		t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+		session := all[0].begin(t)
+		all[1].post(t, session, before)
+		go func() {
+			<-begun
+			all[0].kill()
+		}()
+		if status, body := all[1].post(t, session, spaced); status != http.StatusOK || !strings.Contains(body, "unknown whether it ran") {
+			t.Errorf("%d %s", status, body)
+		}
+		if n := calls.Load(); n != 1 {
+			t.Errorf("it was called %d times", n)
+		}
+		if before == level {
+			continue
+		}
+		if status, body := all[1].post(t, session, spaced); status != http.StatusOK || !strings.Contains(body, `"result"`) {
+			t.Errorf("the next call: %d %s", status, body)
+		}
 	}
 }

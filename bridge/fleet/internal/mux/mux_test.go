@@ -125,6 +125,49 @@ func TestMuxWindow(t *testing.T) {
 	}
 }
 
+// A stream that is closed while it is read, or written to, ends, and nothing else does.
+func TestMuxClosed(t *testing.T) {
+	client, server := muxPair(t)
+	for range 100 {
+		s, err := client.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var writing sync.WaitGroup
+		writing.Go(func() { s.Write(make([]byte, 4*frameBytes)) })
+		writing.Go(func() { s.Close() })
+		writing.Wait()
+	}
+	reading, err := client.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(reading, "a"); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		s, err := server.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.id != reading.id {
+			s.Close()
+			continue
+		}
+		if _, err := io.WriteString(s, "text"); err != nil {
+			t.Fatal(err)
+		}
+		break
+	}
+	if _, err := io.ReadFull(reading, make([]byte, 2)); err != nil {
+		t.Fatal(err)
+	}
+	reading.Close()
+	if n, err := reading.Read(make([]byte, 2)); n != 0 || err != net.ErrClosed {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+}
+
 // A link that says nothing is lost, with what waits on its streams.
 func TestMuxSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
