@@ -28,12 +28,15 @@ func peerTerms() mux.Terms {
 	return mux.Terms{Alive: 2 * time.Second, Lost: 6 * time.Second, Streams: 4096}
 }
 
-// dial opens a link to the node at a URL such as https://10.0.0.3:7332.
-func (k *Keys) dial(ctx context.Context, url string) (*mux.Mux, error) {
+// runHeader names the run of a node to which a link is opened: another one may have its address by now.
+const runHeader = "Mcpbridge-Run"
+
+// dial opens a link to a run of the node at a URL such as https://10.0.0.3:7332.
+func (k *Keys) dial(ctx context.Context, url string, to run) (*mux.Mux, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
 	dialer := websocket.Dialer{Subprotocols: []string{subprotocol}, HandshakeTimeout: handshakeTime}
-	ws, response, err := dialer.DialContext(ctx, "ws"+strings.TrimPrefix(strings.TrimSuffix(url, "/"), "http")+peerPath, nil)
+	ws, response, err := dialer.DialContext(ctx, "ws"+strings.TrimPrefix(strings.TrimSuffix(url, "/"), "http")+peerPath, http.Header{runHeader: {to.String()}})
 	if err != nil {
 		if response != nil {
 			response.Body.Close()

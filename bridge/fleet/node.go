@@ -114,6 +114,10 @@ func (n *Node) Open(purpose, sealed string) (data []byte, by string, ok bool) {
 
 // ServeHTTP accepts the link of another node, at /peer.
 func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get(runHeader) != n.self().String() {
+		http.Error(w, "another run of this node", http.StatusGone)
+		return
+	}
 	select {
 	case n.strangers <- struct{}{}:
 	default:

@@ -219,7 +219,7 @@ func (p *peer) put(x *exchange, key string) {
 // open opens a link, and forgets it when it is lost.
 func (p *peer) open() {
 	log := p.node.opts.Log.With("node", p.run.String(), "url", p.url)
-	link, err := p.node.opts.Keys.dial(p.node.ctx, p.url)
+	link, err := p.node.opts.Keys.dial(p.node.ctx, p.url, p.run)
 	p.mu.Lock()
 	p.link, p.failed, p.redial = link, err, time.Now().Add(redialAfter)
 	p.idle, p.count = map[string][]*exchange{}, 0
