@@ -24,7 +24,6 @@ const (
 	openViews
 	unusedTickets
 	parkedCalls
-	forwardedCalls // to other nodes; of all principals alone, and not bounded: they are pending there
 	resources
 )
 

@@ -32,7 +32,6 @@ func (s *session) sealID(initialize *wire.Message) {
 	}
 	sum := s.sender.digest()
 	sealed := sum[:]
-	s.bound.Store(true) // it cannot move, unless its introduction says how
 	if initialize != nil && o.Adoptable && s.sender.hidden == "" {
 		params := initialize.Params.Raw
 		asked, _ := wire.Text(wire.Lookup(params, "protocolVersion"))
@@ -40,7 +39,7 @@ func (s *session) sealID(initialize *wire.Message) {
 		if len(b.Capabilities)+len(b.Info) <= maxBeginning {
 			raw, _ := json.Marshal(b) // cannot fail: the message is valid
 			sealed = append(sealed, raw...)
-			s.bound.Store(false)
+			s.movable.Store(true)
 		}
 	}
 	s.id = o.Nodes.Seal(sealedSession, sealed)
@@ -58,17 +57,22 @@ func (s *Server) adopt(ctx context.Context, id string, sender identity, raw []by
 		}
 	}
 	defer s.sessions.endAdopting(id)
+	if s.sessions.has(id) {
+		return nil
+	}
 	var b beginning
-	if err := json.Unmarshal(raw, &b); err != nil || time.Since(time.Unix(b.At, 0)) > adoptable || s.sessions.has(id) {
+	if err := json.Unmarshal(raw, &b); err != nil || time.Since(time.Unix(b.At, 0)) > adoptable {
 		return toolformat.Errorf(toolformat.NotFound, "the session has ended with its node")
 	}
 	adopted := s.newHTTPSession(sender)
 	adopted.id = id
+	adopted.movable.Store(true)
 	// Its client may still name what the other node has numbered: streams, and questions.
 	number := time.Now().UnixMicro()
 	adopted.journal.last, adopted.questions.last = number, number
 	source, failure := adopted.open(ctx, b.Revision, b.Capabilities, b.Info)
 	if failure != nil {
+		adopted.end(errEnded)
 		return failure
 	}
 	adopted.opened.Store(&opened{revision: b.Revision, source: source})
@@ -108,16 +112,15 @@ func (r *registry) endAdopting(id string) {
 // bind keeps other nodes from going on with the session, which is about to have something that they do not
 // know: subscriptions, a level of its log, tasks, tools that its client lends.
 func (s *session) bind(ctx context.Context) *toolformat.Error {
-	nodes := s.server.opts().Nodes
-	if nodes == nil || s.bound.Load() {
+	if !s.movable.Load() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, bindTime)
 	defer cancel()
-	if err := nodes.Bind(ctx, s.id); err != nil {
+	if err := s.server.opts().Nodes.Bind(ctx, s.id); err != nil {
 		return toolformat.AsError(err)
 	}
-	s.bound.Store(true)
+	s.movable.Store(false)
 	return nil
 }
 

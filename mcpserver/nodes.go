@@ -147,9 +147,8 @@ func (f *forwarding) to(run string) (answered bool) {
 	if f.body != nil {
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(f.body)), int64(len(f.body))
 	}
-	own := f.server.opts().accounts.whole
-	own.used[forwardedCalls].Add(1)
-	defer own.used[forwardedCalls].Add(-1)
+	f.server.forwarded.Add(1)
+	defer f.server.forwarded.Add(-1)
 	sent, err := f.server.opts().Nodes.Forward(f.w, r, run, f.key)
 	f.sent, f.lost = f.sent || sent, err
 	return err == nil || f.r.Context().Err() != nil

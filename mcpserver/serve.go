@@ -27,17 +27,15 @@ const (
 // Serve serves Handler on a listener until ctx ends, and closes the Server and the listener then. Plain
 // POSTs to /mcp, and /mcp/p/NAME, cost less here than with any other http.Server.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
-	web := &http.Server{
-		Handler:           s.Handler(),
-		ReadHeaderTimeout: headTime,
-		IdleTimeout:       idleTime,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          log.New(connectionLog{s}, "", 0),
+	handler, failed := s.Handler(), make(chan error, 1)
+	fronts := []*front{s.newFront(handler, ln)}
+	if nodes := s.opts().Nodes; nodes != nil {
+		forwarded := s.newFront(handler, nodes)
+		forwarded.web.ConnContext = markForwarded
+		fronts = append(fronts, forwarded)
+		go forwarded.web.Serve(forwarded.plain) // until nodes is closed
 	}
-	plain := s.listen(ln, web)
-	failed := make(chan error, 1)
-	go func() { failed <- web.Serve(plain) }()
-	others := s.serveNodes(web)
+	go func() { failed <- fronts[0].web.Serve(fronts[0].plain) }()
 	var err error
 	select {
 	case err = <-failed:
@@ -47,10 +45,8 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	s.Close() // ends the streams, which Shutdown would wait for
 	grace, cancel := context.WithTimeout(context.Background(), graceTime)
 	defer cancel()
-	others(grace)
-	plain.Shutdown(grace)
-	if web.Shutdown(grace) != nil {
-		web.Close()
+	for _, f := range fronts {
+		f.shutdown(grace)
 	}
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
@@ -58,23 +54,28 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	return err
 }
 
-// serveNodes serves what other nodes forward, as web does; shutdown ends that.
-func (s *Server) serveNodes(web *http.Server) (shutdown func(context.Context)) {
-	nodes := s.opts().Nodes
-	if nodes == nil {
-		return func(context.Context) {}
+// front serves the connections of a listener: plain those with plain requests, web the others.
+type front struct {
+	web   *http.Server
+	plain *keepalive.Listener
+}
+
+func (s *Server) newFront(handler http.Handler, ln net.Listener) *front {
+	web := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: headTime,
+		IdleTimeout:       idleTime,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          log.New(connectionLog{s}, "", 0),
 	}
-	inner := &http.Server{
-		Handler: web.Handler, ReadHeaderTimeout: web.ReadHeaderTimeout, IdleTimeout: web.IdleTimeout, MaxHeaderBytes: web.MaxHeaderBytes,
-		ErrorLog: web.ErrorLog, ConnContext: markForwarded,
-	}
-	plain := s.listen(nodes, inner)
-	go inner.Serve(plain)
-	return func(grace context.Context) {
-		plain.Shutdown(grace)
-		if inner.Shutdown(grace) != nil {
-			inner.Close()
-		}
+	return &front{web, s.listen(ln, web)}
+}
+
+// shutdown ends the connections after their answers, or when ctx ends.
+func (f *front) shutdown(ctx context.Context) {
+	f.plain.Shutdown(ctx)
+	if f.web.Shutdown(ctx) != nil {
+		f.web.Close()
 	}
 }
 

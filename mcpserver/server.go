@@ -34,6 +34,8 @@ type Server struct {
 	guesses  guesses          // of credentials
 	refused  atomic.Int64     // requests not let in
 
+	forwarded atomic.Int64 // requests that other nodes are answering
+
 	slowTime    time.Duration // how long a WebSocket client may take nothing from a full outbox
 	recheckTime time.Duration
 
@@ -82,11 +84,9 @@ func (s *Server) Refused() int64 { return s.refused.Load() + s.opts().accounts.w
 
 // Pending returns how many requests of clients are being answered, here or by other nodes, or wait for an
 // answer of their client.
-func (s *Server) Pending() (n int) {
-	for _, r := range []resource{pendingCalls, parkedCalls, forwardedCalls} {
-		n += int(s.opts().accounts.whole.used[r].Load())
-	}
-	return n
+func (s *Server) Pending() int {
+	whole := s.opts().accounts.whole
+	return int(whole.used[pendingCalls].Load() + whole.used[parkedCalls].Load() + s.forwarded.Load())
 }
 
 // begin counts work that Close waits for, and reports false when the Server is closed.

@@ -41,7 +41,7 @@ type session struct {
 	journal *journal // streams of an HTTP session; nil on other carriers
 	sse     *duplex  // takes the messages posted to an SSE session; nil on other carriers
 
-	bound    atomic.Bool     // no other node goes on with it
+	movable  atomic.Bool     // another node may go on with it
 	repeated map[string]bool // raw ids of requests that may have run before; nil unless a Stream says so
 
 	mu      sync.Mutex                 // guards the fields below
@@ -200,7 +200,7 @@ func (s *session) endRequest(p *pendingRequest) {
 
 // dispatch answers the protocol's own methods and hands the rest to the source.
 func (s *session) dispatch(ctx context.Context, m *wire.Message, back bridge.Back) bridge.Reply {
-	if s.journal != nil && binds(m) {
+	if s.movable.Load() && binds(m) {
 		if err := s.bind(ctx); err != nil {
 			return bridge.Failed(err)
 		}
