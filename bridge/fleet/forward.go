@@ -17,15 +17,11 @@ import (
 
 // Forward lets a run of another node answer a request, as a whole or while its answer arrives. sent is false
 // if that run surely has not got it, and err is a *toolformat.Error then, NotFound if that run has ended:
-// nothing has been written to w, and the body not been read. An
-// answer that breaks off makes Forward panic with http.ErrAbortHandler, as a handler does. The end of the
-// request's context cancels it. Requests of one key have the same headers, more or less; that of a session is its id.
+// nothing has been written to w, and the body not been read. An answer that breaks off makes Forward panic with
+// http.ErrAbortHandler, as a handler does. The end of the request's context cancels it. The key of a request is
+// the id of its session, "" without one: requests of one key have the same headers, more or less.
 func (n *Node) Forward(w http.ResponseWriter, r *http.Request, run, key string) (sent bool, err error) {
-	to, failure := parseRun(run)
-	if failure != nil {
-		return false, failure
-	}
-	p, failure := n.peer(r.Context(), n.owner(key, to))
+	p, failure := n.peer(r.Context(), n.owner(key, run))
 	if failure != nil {
 		return false, failure
 	}
@@ -55,7 +51,6 @@ func (n *Node) Forward(w http.ResponseWriter, r *http.Request, run, key string) 
 // exchange carries one request after another to another node: it is an HTTP/1.1 connection.
 type exchange struct {
 	*mux.Stream
-	peer *peer
 	link *mux.Mux
 	in   *bufio.Reader
 	idle time.Time // since when it waits for its next request

@@ -27,9 +27,9 @@ type Node struct {
 	cancel    context.CancelFunc
 	stop      func() // ends forget
 
-	mu     sync.Mutex // guards the fields below; may be taken with that of a peer held
-	peers  map[run]*peer
-	moved  map[string]run        // by sessionKey
+	mu     sync.Mutex            // guards the fields below; may be taken with that of a peer held
+	peers  map[string]*peer      // by the names of their runs
+	moved  map[string]string     // by sessionKey
 	links  map[*mux.Mux]struct{} // accepted
 	closed bool
 	work   sync.WaitGroup
@@ -48,7 +48,7 @@ type Options struct {
 func New(opts Options) *Node {
 	n := &Node{
 		opts: opts, sessions: opts.Engine.Bucket("sessions", sessionTime), streams: make(chan net.Conn), strangers: make(chan struct{}, maxStrangers),
-		peers: map[run]*peer{}, moved: map[string]run{}, links: map[*mux.Mux]struct{}{},
+		peers: map[string]*peer{}, moved: map[string]string{}, links: map[*mux.Mux]struct{}{},
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))

@@ -36,13 +36,17 @@ type peer struct {
 	count   int                    // of idle
 }
 
-// peer returns a run of another node, which may have begun just now.
-func (n *Node) peer(ctx context.Context, to run) (*peer, *toolformat.Error) {
+// peer returns a run of another node, by its name. It may have begun just now.
+func (n *Node) peer(ctx context.Context, name string) (*peer, *toolformat.Error) {
 	n.mu.Lock()
-	p := n.peers[to]
+	p := n.peers[name]
 	n.mu.Unlock()
 	if p != nil && p.linked() { // whatever is known of it
 		return p, nil
+	}
+	to, err := parseRun(name)
+	if err != nil {
+		return nil, err
 	}
 	url, err := n.find(to)
 	if err != nil && err.Code == toolformat.Unavailable {
@@ -60,9 +64,9 @@ func (n *Node) peer(ctx context.Context, to run) (*peer, *toolformat.Error) {
 	if n.closed {
 		return nil, toolformat.Errorf(toolformat.Unavailable, "this node is closed")
 	}
-	if p = n.peers[to]; p == nil {
+	if p = n.peers[name]; p == nil {
 		p = &peer{node: n, run: to, url: url}
-		n.peers[to] = p
+		n.peers[name] = p
 	}
 	return p, nil
 }
@@ -109,11 +113,11 @@ func (n *Node) forget(nodes []engine.Node) {
 	n.mu.Lock()
 	peers := maps.Clone(n.peers)
 	n.mu.Unlock()
-	for to, p := range peers {
-		there := slices.ContainsFunc(nodes, func(known engine.Node) bool { return known.ID == to.node && known.Epoch == to.epoch })
+	for name, p := range peers {
+		there := slices.ContainsFunc(nodes, func(known engine.Node) bool { return p.run == run{known.ID, known.Epoch} })
 		if !there && !p.linked() {
 			n.mu.Lock()
-			delete(n.peers, to)
+			delete(n.peers, name)
 			n.mu.Unlock()
 			p.close() // a link that is being opened ends
 		}
@@ -148,7 +152,7 @@ func (p *peer) take(ctx context.Context, key string) (*exchange, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &exchange{Stream: stream, peer: p, link: link, in: bufio.NewReader(stream)}, nil
+	return &exchange{Stream: stream, link: link, in: bufio.NewReader(stream)}, nil
 }
 
 // connect waits until there is a link, and returns it, or an idle exchange on it.

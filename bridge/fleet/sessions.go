@@ -49,7 +49,7 @@ func (n *Node) Adopt(ctx context.Context, id, sealer string) (owner string, err 
 		case err != nil:
 			return "", err
 		case !ended && owner != "":
-			n.remember(key, before)
+			n.remember(key, owner)
 			return owner, nil
 		case !ended:
 			return "", toolformat.Errorf(toolformat.Unavailable, "node %s cannot be reached", sealer)
@@ -91,7 +91,7 @@ func (n *Node) Bind(ctx context.Context, id string) error {
 const maxMoved = 10_000
 
 // remember keeps the run that goes on with a session, so that its next request needs no question.
-func (n *Node) remember(key string, owner run) {
+func (n *Node) remember(key, owner string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.moved) >= maxMoved {
@@ -101,7 +101,7 @@ func (n *Node) remember(key string, owner run) {
 }
 
 // owner returns the run that goes on with a session which another one has sealed, as far as it is known.
-func (n *Node) owner(id string, sealer run) run {
+func (n *Node) owner(id, sealer string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.moved) > 0 {
