@@ -43,12 +43,13 @@ func joinCluster(cfg *config.Config, scheme string, address net.Addr, log *slog.
 	}
 	version, _ := build()
 	own := cmp.Or(c.Address, scheme+"://"+address.String())
-	if u, err := url.Parse(own); err != nil || c.Address == "" && net.ParseIP(u.Hostname()).IsUnspecified() {
+	u, err := url.Parse(own)
+	if err != nil || c.Address == "" && net.ParseIP(u.Hostname()).IsUnspecified() {
 		return nil, usagef("%s: cluster.address is missing: the URL at which the other nodes reach this one, since it listens on every address", cfg.Path)
 	}
 	joined := &cluster{name: c.Name}
 	if c.Join != nil {
-		if err := joined.startNATS(cfg, name, keys, own, log); err != nil {
+		if err := joined.startNATS(cfg, name, keys, u.Hostname(), log); err != nil {
 			return nil, usagef("%s: cluster.join: %v", cfg.Path, err)
 		}
 		c.NATS = joined.nats.URL()
@@ -90,16 +91,12 @@ func (c *cluster) leave() {
 	})
 }
 
-// startNATS starts this node's server of NATS, on which the others join it as nodes do: with the cluster's
-// secret.
-func (c *cluster) startNATS(cfg *config.Config, node string, keys *fleet.Keys, address string, log *slog.Logger) (err error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return err
-	}
+// startNATS starts the NATS server of this node. Those of the others reach it at host, and show that they have the
+// cluster's secret, as nodes do on links.
+func (c *cluster) startNATS(cfg *config.Config, node string, keys *fleet.Keys, host string, log *slog.Logger) (err error) {
 	own := cfg.Cluster
 	c.nats, err = embedded.Start(embedded.Options{
-		Cluster: own.Name, Node: node, Join: own.Join, Listen: cmp.Or(own.Routes, net.JoinHostPort(u.Hostname(), natsPort)),
+		Cluster: own.Name, Node: node, Join: own.Join, Listen: cmp.Or(own.Routes, net.JoinHostPort(host, natsPort)),
 		Password: own.Name, TLS: keys.TLS(), Dir: own.Store, Log: log,
 	})
 	return err

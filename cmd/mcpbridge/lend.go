@@ -63,10 +63,7 @@ func runLend(ctx context.Context, args []string, std streams) error {
 	defer end(nil)
 	begin, stop := l.follow()
 	defer stop()
-	if err := l.open(ctx); err != nil {
-		return err
-	}
-	if err := l.AwaitRequired(ctx, l.own); err != nil {
+	if err := l.openRequired(ctx); err != nil {
 		return err
 	}
 	l.options = func(cfg *config.Config) mcpserver.Options {

@@ -75,6 +75,14 @@ func (l *live) open(ctx context.Context) (err error) {
 	return err
 }
 
+// openRequired is open, and waits for the servers that are required.
+func (l *live) openRequired(ctx context.Context) error {
+	if err := l.open(ctx); err != nil {
+		return err
+	}
+	return l.AwaitRequired(ctx, l.own)
+}
+
 // close ends the program.
 func (l *live) close() {
 	if l.front != nil {

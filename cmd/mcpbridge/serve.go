@@ -84,10 +84,7 @@ func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error
 	defer end(nil)
 	begin, stop := l.follow()
 	defer stop()
-	if err := l.open(ctx); err != nil {
-		return err
-	}
-	if err := l.AwaitRequired(ctx, l.own); err != nil {
+	if err := l.openRequired(ctx); err != nil {
 		return err
 	}
 	if err := l.entry.set(l.cfg, l.log); err != nil {
