@@ -71,7 +71,7 @@ func verify(t testing.TB, path, want string) audit.Chain {
 	return chain
 }
 
-// The chain goes on across restarts and rotation. That old files are no longer kept is no break.
+// The chain goes on across restarts and rotation. Old files that are no longer kept do not break it.
 func TestChain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	opts := audit.Options{Path: path, MaxBytes: 4000, Files: 2}

@@ -13,7 +13,7 @@ type Chain struct {
 }
 
 // Verify checks the chain of a file and its old files. The error names the file and the line where it breaks. Old
-// files that are no longer kept are no break: the chain then begins at the first line that there is.
+// files that are no longer kept do not break it: the chain then begins at the first line of those that are.
 func Verify(path string) (Chain, error) {
 	head, known, err := readHead(path)
 	if err != nil {

@@ -104,8 +104,8 @@ func (b *Bucket) Update(ctx context.Context, key string, value []byte, revision 
 	return next, failure(ctx, "update "+key, err)
 }
 
-// Delete takes a key from the bucket; it is no error if there is none. If revision is not 0 and is not that of the
-// key, the error is ErrConflict.
+// Delete removes a key from the bucket. That the key does not exist is not an error. If revision is not 0 and is not
+// that of the key, the error is ErrConflict.
 func (b *Bucket) Delete(ctx context.Context, key string, revision uint64) error {
 	m := &nats.Msg{Subject: b.prefix + subject(key), Header: nats.Header{operationHeader: {deleteOperation}}}
 	options := []jetstream.PublishOpt{jetstream.WithMsgTTL(markerTTL)}
@@ -188,7 +188,7 @@ func (b *Bucket) do(ctx context.Context, op func(context.Context, jetstream.Stre
 // replicasAgain is after how long more replicas are tried again: a cluster begins with fewer servers.
 const replicasAgain = time.Minute
 
-// open returns the bucket's stream, which it makes if there is none.
+// open returns the bucket's stream, and creates it if it does not exist.
 func (b *Bucket) open(ctx context.Context) (jetstream.Stream, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

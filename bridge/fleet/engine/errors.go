@@ -9,10 +9,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// What an operation of an Engine or a Bucket can end with, for errors.Is. Any other error is a fault of
-// the caller or of the configuration, and says so.
+// The errors of operations of an Engine or a Bucket, for errors.Is. Any other error says what is wrong with the
+// arguments or with the configuration.
 var (
-	// ErrUnavailable says that NATS is away or has no quorum. A write that ends so may have been made.
+	// ErrUnavailable says that NATS is away or has no quorum. A write that fails with it may have been made.
 	ErrUnavailable = errors.New("the cluster's NATS is not available; try again later")
 
 	ErrNotFound = errors.New("no such key")
@@ -32,13 +32,9 @@ func failure(ctx context.Context, what string, err error) error {
 		return nil
 	case errors.Is(ctx.Err(), context.Canceled):
 		return fmt.Errorf("%s: %w", what, context.Canceled)
-	case errors.Is(err, ErrNotFound), errors.Is(err, ErrExists), errors.Is(err, ErrConflict), errors.Is(err, ErrTooLarge):
-		return fmt.Errorf("%s: %w", what, err)
-	case errors.Is(err, ErrUnavailable):
-		return fmt.Errorf("%s: %w", what, err)
-	case errors.As(err, &api) && api.Code < 500 && !errors.Is(err, jetstream.ErrStreamNotFound):
-		return fmt.Errorf("%s: %w", what, err)
-	case errors.Is(err, nats.ErrMaxPayload), errors.Is(err, nats.ErrBadSubject), errors.Is(err, jetstream.ErrInvalidStreamName):
+	case errors.Is(err, ErrNotFound), errors.Is(err, ErrExists), errors.Is(err, ErrConflict), errors.Is(err, ErrTooLarge), errors.Is(err, ErrUnavailable),
+		errors.As(err, &api) && api.Code < 500 && !errors.Is(err, jetstream.ErrStreamNotFound),
+		errors.Is(err, nats.ErrMaxPayload), errors.Is(err, nats.ErrBadSubject), errors.Is(err, jetstream.ErrInvalidStreamName):
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return fmt.Errorf("%s: %w (%w)", what, ErrUnavailable, err)

@@ -20,8 +20,8 @@ type Options struct {
 	Listen   string // where this server is reached, as host:port
 	Password string // which the servers show each other
 
-	// TLS is for the connections between the servers, in both directions; nil is none. Then all that the nodes
-	// share, and Password, can be read in the network.
+	// TLS is for the connections between the servers, in both directions. With nil whoever sees the network can read
+	// all that the nodes share, and Password.
 	TLS *tls.Config
 
 	Dir string // where the state is kept; made if it does not exist
