@@ -49,7 +49,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, sender identit
 			return message{}, false
 		}
 	}
-	msg, err := s.readMessage(r, own)
+	msg, err := s.readMessage(w, r, own)
 	if err == nil {
 		http.NewResponseController(w).SetReadDeadline(time.Time{})
 		if len(msg.B) > 0 {
@@ -73,14 +73,26 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, sender identit
 	return message{}, false
 }
 
+// beginTime is how long a body that is too long may take to begin. Its client may send nothing until it
+// has been told.
+const beginTime = 100 * time.Millisecond
+
 // readMessage reads a body. One that is short is not counted.
-func (s *Server) readMessage(r *http.Request, own *account) (message, error) {
+func (s *Server) readMessage(w http.ResponseWriter, r *http.Request, own *account) (message, error) {
+	body, limit := io.Reader(r.Body), s.opts().MessageBytes
+	switch {
+	case r.ContentLength <= int64(limit):
+	case r.Header.Get("Expect") != "":
+		body = http.NoBody // it has not been sent
+	default:
+		http.NewResponseController(w).SetReadDeadline(time.Now().Add(beginTime))
+	}
 	if r.ContentLength >= 0 && r.ContentLength < heldFree/2 {
-		msg, err := wire.ReadBody(r.Body, r.ContentLength, s.opts().MessageBytes, nil)
+		msg, err := wire.ReadBody(body, r.ContentLength, limit, nil)
 		return message{Buffer: msg}, err
 	}
 	c := &counter{account: own}
-	return c.readMessage(r.Body, r.ContentLength, s.opts().MessageBytes)
+	return c.readMessage(body, r.ContentLength, limit)
 }
 
 // isBatch reports whether a message begins like a JSON-RPC batch.

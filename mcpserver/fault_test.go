@@ -236,6 +236,23 @@ func TestBatches(t *testing.T) {
 	})
 }
 
+// A message that its header announces as too long is refused before it comes.
+func TestTooLongAnnounced(t *testing.T) {
+	h := newHost(t, mcpserver.Options{})
+	for _, header := range []string{"", "Pragma: no-cache\r\n", "Expect: 100-continue\r\n"} { // the last two are net/http's
+		conn, err := net.Dial("tcp", h.web.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: localhost\r\n%sContent-Type: application/json\r\nContent-Length: 99999999999999\r\n\r\n", header)
+		conn.SetReadDeadline(time.Now().Add(patience))
+		if resp, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || resp.StatusCode != http.StatusRequestEntityTooLarge {
+			t.Errorf("%q: %v %v, want 413", header, resp, err)
+		}
+	}
+}
+
 // Half a message and then silence affects no other session, and ends over HTTP.
 func TestHalfAMessage(t *testing.T) {
 	h := newHost(t, mcpserver.Options{ReadTimeout: 50 * time.Millisecond})

@@ -72,9 +72,14 @@ func (w *response) WriteSoon(d time.Duration, parts ...[]byte) (left time.Durati
 	return left, err
 }
 
-// SetReadDeadline does nothing, as Options.BodyTimeout holds for every body. Without it
-// http.ResponseController would make an error for each request.
-func (w *response) SetReadDeadline(time.Time) error { return nil }
+// SetReadDeadline sets one for the rest of the body. Without any, Options.BodyTimeout holds.
+func (w *response) SetReadDeadline(t time.Time) error {
+	if t.IsZero() {
+		return nil
+	}
+	w.c.readable = time.Time{}
+	return w.c.SetReadDeadline(t)
+}
 
 // FlushError sends what is held.
 func (w *response) FlushError() error { return w.send(0, nil) }
