@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -270,7 +271,7 @@ func (s *streamable) sessionGone(ctx context.Context, status int, text []byte, k
 	if status == http.StatusNotFound && !answers(text, k) {
 		return true
 	}
-	msg := &wire.Buffer{B: wire.AppendCall(nil, s.pings.Add(-1), wire.MethodPing, nil)}
+	msg := &wire.Buffer{B: wire.AppendCall(nil, strconv.AppendInt(nil, s.pings.Add(-1), 10), wire.MethodPing, nil)}
 	resp, err := s.request(ctx, http.MethodPost, nil, msg)
 	if err != nil {
 		return false

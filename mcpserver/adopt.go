@@ -60,22 +60,11 @@ func (s *Server) adopt(ctx context.Context, id string, sender identity, raw []by
 	if s.sessions.has(id) {
 		return nil
 	}
-	var b beginning
-	if err := json.Unmarshal(raw, &b); err != nil || time.Since(time.Unix(b.At, 0)) > adoptable {
-		return toolformat.Errorf(toolformat.NotFound, "the session has ended with its node")
-	}
 	adopted := s.newHTTPSession(sender)
-	adopted.id = id
 	adopted.movable.Store(true)
-	// Its client may still name what the other node has numbered: streams, and questions.
-	number := time.Now().UnixMicro()
-	adopted.journal.last, adopted.questions.last = number, number
-	source, failure := adopted.open(ctx, b.Revision, b.Capabilities, b.Info)
-	if failure != nil {
-		adopted.end(errEnded)
-		return failure
+	if err := adopted.reopen(ctx, id, raw); err != nil {
+		return err
 	}
-	adopted.opened.Store(&opened{revision: b.Revision, source: source})
 	if err := s.sessions.add(adopted); err != nil {
 		adopted.end(errEnded)
 		return unavailable("%v", err)
@@ -84,6 +73,27 @@ func (s *Server) adopt(ctx context.Context, id string, sender identity, raw []by
 	for _, method := range []string{wire.NotificationToolsChanged, wire.NotificationPromptsChanged, wire.NotificationResourcesChanged} {
 		adopted.back.Notify(method, nil)
 	}
+	return nil
+}
+
+// reopen makes a new session one of another node, which that has begun: it ends if it cannot. An error is
+// a *toolformat.Error.
+func (s *session) reopen(ctx context.Context, id string, introduction []byte) error {
+	var b beginning
+	if err := json.Unmarshal(introduction, &b); err != nil || time.Since(time.Unix(b.At, 0)) > adoptable {
+		s.end(errEnded)
+		return toolformat.Errorf(toolformat.NotFound, "the session has ended with its node")
+	}
+	s.id = id
+	// Its client may still name what the other node has numbered: streams, and questions.
+	number := time.Now().UnixMicro()
+	s.journal.last, s.questions.last = number, number
+	source, failure := s.open(ctx, b.Revision, b.Capabilities, b.Info)
+	if failure != nil {
+		s.end(errEnded)
+		return failure
+	}
+	s.opened.Store(&opened{revision: b.Revision, source: source})
 	return nil
 }
 

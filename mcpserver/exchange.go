@@ -232,6 +232,15 @@ func (x *exchange) finish(a answer) {
 	st.saveRest()
 }
 
+// end ends the exchange with a response; ok is false when there is none.
+func (x *exchange) end(resp *response, ok bool) {
+	if ok {
+		x.finish(resp)
+	} else {
+		x.finish(nil)
+	}
+}
+
 const (
 	// streamAfter is how long a request may take before its answer becomes a stream, which keeps
 	// the connection alive and which the client can resume.

@@ -55,6 +55,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc(wellKnown+"/", s.serveResource)
 	if nodes := s.opts().Nodes; nodes != nil {
 		mux.Handle(peerPath, nodes)
+		mux.HandleFunc(sessionPath, s.serveNote)
 	}
 	mux.HandleFunc("GET /healthz", healthy)
 	mux.Handle("GET /readyz", s.opts().Ready)
@@ -206,7 +207,7 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, sender identit
 	}
 	if r.Method != http.MethodPost {
 		var answered bool
-		if r, answered = s.ownedElsewhere(w, r, sender, r.Header.Get(mcp.HeaderSessionID), nil); answered {
+		if r, answered = s.ownedElsewhere(w, r, sender, r.Header.Get(mcp.HeaderSessionID), nil, nil); answered {
 			return
 		}
 	}
@@ -222,6 +223,7 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, sender identit
 	case http.MethodDelete:
 		if target := s.namedSession(w, r, sender); target != nil {
 			target.bind(r.Context()) // it may not come to life again
+			target.tellHosts(r.Context(), peerNote{Ended: true})
 			s.sessions.endSession(target)
 			w.WriteHeader(http.StatusOK)
 		}
@@ -242,13 +244,17 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, sender identity, m
 		return
 	}
 	defer msg.Free()
+	m, err := wire.Split(msg.B)
 	if !modern {
 		var answered bool
-		if r, answered = s.ownedElsewhere(w, r, sender, r.Header.Get(mcp.HeaderSessionID), msg.B); answered {
+		known := &m
+		if err != nil {
+			known = nil // a batch, or for its session to refuse
+		}
+		if r, answered = s.ownedElsewhere(w, r, sender, r.Header.Get(mcp.HeaderSessionID), known, msg.B); answered {
 			return
 		}
 	}
-	m, err := wire.Split(msg.B)
 	switch {
 	case err != nil && isBatch(msg.B):
 		s.postBatch(w, r, sender, msg.Buffer, accept)
@@ -296,11 +302,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, target *session,
 		x.withdraw(mcp.HeaderSessionID)
 		s.sessions.endSession(target)
 	}
-	if ok {
-		x.finish(&resp)
-	} else {
-		x.finish(nil)
-	}
+	x.end(&resp, ok)
 }
 
 // postBatch takes a JSON-RPC batch. The responses are sent as one array.
@@ -329,8 +331,14 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, sender identity) {
 	if target == nil {
 		return
 	}
+	s.serveStream(w, r, target, r.Header.Get(mcp.HeaderLastEventID))
+}
+
+// serveStream serves the stream on which a session sends what belongs to no request, or resumes that of the
+// last event.
+func (s *Server) serveStream(w http.ResponseWriter, r *http.Request, target *session, last string) {
 	number, after, ok := int64(0), int64(-1), true
-	if last := r.Header.Get(mcp.HeaderLastEventID); last != "" {
+	if last != "" {
 		number, after, ok = parseEventID(last)
 	}
 	if !ok {
@@ -440,7 +448,7 @@ func (s *Server) serveSSEMessage(w http.ResponseWriter, r *http.Request, sender 
 		return
 	}
 	id := r.URL.Query().Get("sessionId")
-	r, answered := s.ownedElsewhere(w, r, sender, id, nil)
+	r, answered := s.ownedElsewhere(w, r, sender, id, nil, nil)
 	if answered {
 		return
 	}

@@ -52,6 +52,7 @@ func (s *session) lend(ctx context.Context, m *wire.Message) bridge.Reply {
 	s.lent = size
 	s.mu.Unlock()
 	s.account.free(before)
+	s.tellHosts(ctx, peerNote{Changed: true})
 	reply := lender.Lend(ctx, &m.Params)
 	if isModern(m) {
 		return complete(reply)

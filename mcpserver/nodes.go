@@ -18,7 +18,8 @@ import (
 
 // Nodes are the nodes of a fleet, each with a Server like this one, behind a balancer that gives any request
 // to any of them. The connections of the Listener are those of other nodes, for requests that these have
-// forwarded, with Host and Origin checked. The Handler accepts links of other nodes, at /peer.
+// forwarded, with Host and Origin checked; its address is the name of this run. The Handler accepts links of
+// other nodes, at /peer.
 //
 // Each start of a node is another run of it. Errors are of the type *toolformat.Error unless it says so.
 type Nodes interface {
@@ -72,15 +73,27 @@ func (id *identity) digest() [sha256.Size]byte {
 	return sha256.Sum256([]byte(strings.Join([]string{id.principal.Name, id.credential, id.claims, id.profiles, id.profile}, "\x00")))
 }
 
-// ownedElsewhere lets the node that has a session answer a request, and reports whether it has been
-// answered. body is what has been read of it; nil means nothing. If it reports false, the session is here or
+// ownedElsewhere lets the node that has a session answer a request, or answers it for that, and reports whether
+// it has been answered. body is what has been read of it, and m the message in that; nil means nothing. If it reports false, the session is here or
 // nowhere: one whose node has ended may be here then. The request to go on with says whether it may have run.
-func (s *Server) ownedElsewhere(w http.ResponseWriter, r *http.Request, sender identity, id string, body []byte) (next *http.Request, answered bool) {
+func (s *Server) ownedElsewhere(w http.ResponseWriter, r *http.Request, sender identity, id string, m *wire.Message, body []byte) (next *http.Request, answered bool) {
 	nodes := s.opts().Nodes
-	if nodes == nil || id == "" || s.sessions.has(id) {
+	if nodes == nil || id == "" {
 		return r, false
 	}
 	f := &forwarding{server: s, w: w, r: r, key: id, body: body}
+	if f.belongsHere(sender, m) {
+		return r, true
+	}
+	if s.sessions.has(id) {
+		return r, false
+	}
+	if m != nil && !forwarded(r) && guestsCall(r, m) {
+		if host := s.guest(id, sender); host != nil && s.answerGuest(w, r, host, m) {
+			return r, true
+		}
+		f.call = true
+	}
 	answered = f.answerSession(nodes, sender)
 	if f.sent && !answered {
 		r = markRepeated(r)
@@ -97,10 +110,14 @@ func (f *forwarding) answerSession(nodes Nodes, sender identity) (answered bool)
 	if !ok || run == "" || !own {
 		return false
 	}
+	movable := len(introduction) > 0 && sender.hidden == "" && s.opts().Adoptable
+	if f.call && movable {
+		s.countForGuest(id, run, sender, bytes.Clone(introduction))
+	}
 	if !forwarded(r) && f.to(run) {
 		return true
 	}
-	if len(introduction) == 0 || sender.hidden != "" || !s.opts().Adoptable {
+	if !movable {
 		return f.ended() // nobody can go on with it
 	}
 	ctx, done := context.WithTimeout(r.Context(), adoptTime)
@@ -134,6 +151,7 @@ type forwarding struct {
 	r      *http.Request
 	key    string // of requests with similar headers
 	body   []byte // what has been read of it; nil means nothing
+	call   bool   // a guest can answer it
 	sent   bool   // a node may have carried it out
 	lost   error  // why there is no answer
 }

@@ -59,7 +59,7 @@ func New(source bridge.Source, opts Options) *Server {
 	s.settings.Store(newSettings(opts, nil))
 	s.log = &bridge.Throttle{To: s.opts().Log, Burst: 10, Every: time.Second}
 	s.ctx, s.stop = context.WithCancelCause(context.Background())
-	s.sessions = registry{server: s, sessions: map[string]*session{}}
+	s.sessions = registry{server: s, sessions: map[string]*session{}, guests: map[string]*guest{}}
 	s.views = viewPool{server: s, ctx: s.ctx, posts: map[*http.Request]post{}}
 	s.work.Go(s.sessions.expire)
 	return s

@@ -50,6 +50,8 @@ type session struct {
 	ended   error                      // why; nil while it has not
 	lender  Lender                     // nil until the client lends tools
 	lent    int                        // bytes of what it lends
+	level   string                     // of its log; "" until the client sets it
+	hosts   map[string]time.Time       // runs of other nodes that may answer its calls, and until when
 }
 
 // newSession returns a session whose carrier must set back before it is used.
@@ -128,7 +130,10 @@ func (s *session) notified(m *wire.Message) {
 	s.touch()
 	switch m.Method {
 	case wire.NotificationCancelled:
-		s.cancelRequest(string(m.Params.Get(wire.RequestID)), errCancelled)
+		if id := m.Params.Get(wire.RequestID); !s.cancelRequest(string(id), errCancelled) && s.hosted() {
+			raw := bytes.Clone(id)
+			s.server.start(func() { s.tellHosts(s.ctx, peerNote{Cancel: raw}) })
+		}
 	case wire.NotificationInitialized:
 	case wire.NotificationProgress, notificationFocused:
 		s.tellLender(m)
@@ -140,14 +145,15 @@ func (s *session) notified(m *wire.Message) {
 	}
 }
 
-// cancelRequest cancels a pending request by its raw id.
-func (s *session) cancelRequest(id string, reason error) {
+// cancelRequest cancels a pending request by its raw id, and reports whether there is one.
+func (s *session) cancelRequest(id string, reason error) bool {
 	s.mu.Lock()
 	p := s.pending[id]
 	s.mu.Unlock()
 	if p != nil {
 		p.cancel(reason)
 	}
+	return p != nil
 }
 
 // respond carries out a request under the session's context, ctx. back takes what belongs to it. ok is
@@ -239,6 +245,9 @@ func (s *session) dispatch(ctx context.Context, m *wire.Message, back bridge.Bac
 	}
 	if repeated && !mayRepeat(ctx, o.source, req) {
 		return bridge.Failed(unknownOutcome(req))
+	}
+	if m.Method == wire.MethodSetLevel {
+		return s.setLevel(ctx, o, req)
 	}
 	return forLegacy(o.source.Do(ctx, req))
 }
@@ -342,14 +351,34 @@ func (s *session) revision() string {
 
 // questions holds the requests sent to a client that wait for its response.
 type questions struct {
+	mark string // begins their ids, which say which node has asked for a guest; else ""
+
 	mu      sync.Mutex // guards the fields below
 	last    int64      // id
 	waiting map[int64]chan bridge.Reply
 }
 
+// id returns the raw id of a question.
+func (q *questions) id(number int64) []byte {
+	if q.mark == "" {
+		return strconv.AppendInt(nil, number, 10)
+	}
+	return wire.AppendString(nil, q.mark+strconv.FormatInt(number, 10))
+}
+
+// number returns the number of the question with a raw id: 0, which none has, for any other id.
+func (q *questions) number(id []byte) int64 {
+	if text, ok := wire.Text(id); ok && q.mark != "" {
+		number, _ := strings.CutPrefix(text, q.mark)
+		id = []byte(number)
+	}
+	number, _ := strconv.ParseInt(string(id), 10, 64)
+	return number
+}
+
 // answer delivers a copy of a client's response to the question that waits for it, if any.
 func (q *questions) answer(m *wire.Message) {
-	id, _ := strconv.ParseInt(string(m.ID), 10, 64) // 0, which no question has, for any other id
+	id := q.number(m.ID)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch waiting := q.waiting[id]; {
@@ -374,7 +403,7 @@ func (q *questions) fail(head, tail []byte, why error) bool {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	id, _ := strconv.ParseInt(string(raw), 10, 64)
+	id := q.number(raw)
 	if raw == nil && is == lenient.Answer && len(q.waiting) == 1 {
 		for id = range q.waiting {
 		}
@@ -404,12 +433,13 @@ func (s *session) ask(ctx context.Context, box *outbox, method string, params []
 		defer q.mu.Unlock()
 		delete(q.waiting, id)
 	}()
-	box.send(&wire.Buffer{B: wire.AppendCall(nil, id, method, params)})
+	named := q.id(id)
+	box.send(&wire.Buffer{B: wire.AppendCall(nil, named, method, params)})
 	select {
 	case reply := <-answer:
 		return reply.Result, reply.Err
 	case <-ctx.Done():
-		box.Notify(wire.NotificationCancelled, append(strconv.AppendInt([]byte(`{"requestId":`), id, 10), '}'))
+		box.Notify(wire.NotificationCancelled, append(append([]byte(`{"requestId":`), named...), '}'))
 		return nil, toolformat.Errorf(toolformat.Canceled, "canceled")
 	case <-s.ctx.Done():
 	case <-box.done: // nothing can be sent any more

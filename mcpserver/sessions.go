@@ -14,6 +14,7 @@ type registry struct {
 
 	mu       sync.Mutex               // guards the fields below
 	sessions map[string]*session      // by id
+	guests   map[string]*guest        // by id; sessions of other nodes
 	adopting map[string]chan struct{} // by id; closed when another node's session has become one of this node, or has not
 	closed   bool
 }
@@ -127,6 +128,9 @@ func (r *registry) close() {
 	sessions := r.sessions
 	r.sessions, r.closed = nil, true
 	r.mu.Unlock()
+	for _, s := range r.dropGuests(func(string, *guest) bool { return true }) {
+		s.end(errClosing)
+	}
 	for _, s := range sessions {
 		s.account.give(openSessions, 1)
 		s.end(errClosing)
@@ -151,6 +155,9 @@ func (r *registry) expire() {
 			}
 		}
 		r.mu.Unlock()
+		expired = append(expired, r.dropGuests(func(_ string, g *guest) bool {
+			return g.unused() > min(idle, guestIdle) && (g.session == nil || !g.session.inUse())
+		})...)
 		for _, s := range expired {
 			s.end(errEnded)
 		}

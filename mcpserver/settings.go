@@ -68,6 +68,7 @@ func (s *Server) shutOut(gone func(*identity) bool) {
 		}
 	}
 	s.sessions.mu.Unlock()
+	ended = append(ended, s.sessions.dropGuests(func(_ string, g *guest) bool { return gone(&g.sender) })...)
 	for _, open := range ended {
 		open.end(errEnded)
 	}

@@ -99,7 +99,7 @@ func (st *stream) serve(ctx context.Context, w http.ResponseWriter, after int64)
 	out := newEventWriter(w)
 	if st.session != nil {
 		if after < 0 && st.session.revision() >= primedFrom {
-			out.write("", eventID(st.number, 0), nil)
+			out.write("", st.session.journal.eventID(st.number, 0), nil)
 		}
 		st.session.journal.replay(out, st.number, after)
 	}
@@ -113,7 +113,7 @@ func (st *stream) serve(ctx context.Context, w http.ResponseWriter, after int64)
 		for i, msg := range batch {
 			id := ""
 			if st.session != nil {
-				id = eventID(st.number, seq+int64(i))
+				id = st.session.journal.eventID(st.number, seq+int64(i))
 			}
 			out.write("message", id, msg.B)
 			msg.Free()
@@ -184,8 +184,8 @@ func (e *eventWriter) idle() error {
 }
 
 // eventID names the event number seq of a stream.
-func eventID(number, seq int64) string {
-	return strconv.FormatInt(number, 10) + "-" + strconv.FormatInt(seq, 10)
+func (j *journal) eventID(number, seq int64) string {
+	return j.mark + strconv.FormatInt(number, 10) + "-" + strconv.FormatInt(seq, 10)
 }
 
 // journalsBytes bounds the events kept in all journals together, in bytes.
@@ -195,6 +195,7 @@ const journalsBytes = 64 << 20
 // its connection (2025-11-25, transports, resumability).
 type journal struct {
 	session *session
+	mark    string // begins the ids of events, which say which node has a guest's; else ""
 
 	mu      sync.Mutex // guards the fields below
 	entries []event
@@ -314,7 +315,7 @@ func (j *journal) replay(out *eventWriter, number, seq int64) {
 	j.mu.Unlock()
 	for _, e := range entries {
 		if e.number == number && e.seq > seq {
-			out.write("message", eventID(number, e.seq), e.data)
+			out.write("message", j.eventID(number, e.seq), e.data)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -32,7 +33,7 @@ func (s *Source) Open(ctx context.Context, caller *bridge.Caller) (bridge.Sessio
 	opened.ctx, opened.cancel = context.WithCancel(context.Background())
 	params := []byte(`{"protocolVersion":"` + mcp.LATEST_LEGACY_PROTOCOL_VERSION + `","clientInfo":{"name":"mcpbridge","version":"0"}}`)
 	params = wire.SetMember(params, "capabilities", bridge.Offers(caller.Capabilities))
-	reply := opened.handle(ctx, opened.client, wire.AppendCall(nil, opened.calls.Add(1), wire.MethodInitialize, params))
+	reply := opened.handle(ctx, opened.client, wire.AppendCall(nil, strconv.AppendInt(nil, opened.calls.Add(1), 10), wire.MethodInitialize, params))
 	if reply.Err != nil {
 		opened.cancel()
 		return nil, fmt.Errorf("mcp-go server: %w", reply.Err)
@@ -82,7 +83,7 @@ func (s *session) announce() {
 func (s *session) List(ctx context.Context, kind bridge.ListKind) (*bridge.List, error) {
 	var items []bridge.Item
 	for params := []byte("{}"); params != nil; {
-		reply := s.handle(ctx, s.client, wire.AppendCall(nil, s.calls.Add(1), kind.Method(), params))
+		reply := s.handle(ctx, s.client, wire.AppendCall(nil, strconv.AppendInt(nil, s.calls.Add(1), 10), kind.Method(), params))
 		if reply.Err != nil && reply.Err.Code != toolformat.Unsupported { // a server without the capability has an empty list
 			return nil, reply.Err
 		}

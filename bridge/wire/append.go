@@ -26,9 +26,9 @@ func AppendRequest(dst []byte, id int64, method string, params *Params, edits ..
 	return append(dst, '}')
 }
 
-// AppendCall appends a request with raw params; nil leaves them out.
-func AppendCall(dst []byte, id int64, method string, params []byte) []byte {
-	return appendRaw(appendMethod(appendNumber(dst, id), method), `,"params":`, params)
+// AppendCall appends a request with a raw id and raw params; nil leaves them out.
+func AppendCall(dst, id []byte, method string, params []byte) []byte {
+	return appendRaw(appendMethod(appendID(dst, id), method), `,"params":`, params)
 }
 
 // AppendNotification appends a notification with raw params; nil leaves them out.

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -53,9 +54,14 @@ type fleetNode struct {
 
 // nodes serves a source by several nodes of a fleet, to who has one of the tokens, if any.
 func nodes(t testing.TB, n int, source bridge.Source, tokens map[string]string) []*fleetNode {
+	return nodesOf(t, tokens, slices.Repeat([]bridge.Source{source}, n)...)
+}
+
+// nodesOf is nodes for nodes with a source each.
+func nodesOf(t testing.TB, tokens map[string]string, sources ...bridge.Source) []*fleetNode {
 	nats, last := fleettest.NATS(t), (*engine.Engine)(nil)
 	var all []*fleetNode
-	for i := range n {
+	for i, source := range sources {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -84,7 +90,7 @@ func nodes(t testing.TB, n int, source bridge.Source, tokens map[string]string) 
 		t.Cleanup(one.end)
 		all = append(all, one)
 	}
-	fleettest.Await(t, last, n)
+	fleettest.Await(t, last, len(sources))
 	return all
 }
 
@@ -115,7 +121,7 @@ func (n *fleetNode) send(t *testing.T, message string, headers map[string]string
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
 	for name, value := range headers {
 		req.Header.Set(name, value)
 	}

@@ -1,0 +1,424 @@
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// The id of a session that can move says all that its calls need, but for sources that every node has. So a
+// node that gets many of them answers them itself, as long as the node that owns the session lets it: the
+// session is a guest there. Whatever is not a call goes to the owner.
+
+const (
+	guestAfter = 3                // calls of a session are forwarded before this node asks to answer them
+	guestTime  = 10 * time.Second // an owner's answer holds; the owner may be cut off
+	guestIdle  = 5 * time.Minute  // a guest is kept without a call
+)
+
+// guest is a session of another node of which this one gets calls. registry.mu guards its fields.
+type guest struct {
+	run          string // that sealed the id
+	sender       identity
+	introduction []byte
+
+	calls   int // that have been forwarded
+	counted time.Time
+	asking  bool
+	until   time.Time // the owner's last answer holds
+	allowed bool      // what that was
+	level   string    // of the log
+	session *session  // that answers the calls; nil until they have been allowed
+}
+
+// unused returns how long ago the guest had a call.
+func (g *guest) unused() time.Duration {
+	unused := time.Since(g.counted)
+	if g.session != nil {
+		unused = min(unused, g.session.unused())
+	}
+	return unused
+}
+
+// guestsCall reports whether a guest can answer a request: a call that creates no task, whose answer may be
+// a stream, as questions of a guest have no other.
+func guestsCall(r *http.Request, m *wire.Message) bool {
+	a := accepts(r)
+	return m.Kind() == wire.Request && m.Method == wire.MethodToolsCall && m.Params.Get(wire.Task) == nil &&
+		!isModern(m) && a.json && a.events
+}
+
+// guest returns the session of another node of which this one may answer a call; nil means that the owner has to.
+func (s *Server) guest(id string, sender identity) *session {
+	r := &s.sessions
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	g := r.guests[id]
+	if g == nil || !g.allowed || !sender.continues(g.sender) {
+		return nil
+	}
+	left := time.Until(g.until)
+	if left < guestTime/2 {
+		s.askOwner(id, g)
+	}
+	if left <= 0 {
+		return nil
+	}
+	g.session.token.Store(&sender.token)
+	return g.session
+}
+
+// guestAnyway is guest for what belongs to a call, whether another call may be answered or not.
+func (s *Server) guestAnyway(id string, sender identity) *session {
+	s.sessions.mu.Lock()
+	defer s.sessions.mu.Unlock()
+	if g := s.sessions.guests[id]; g != nil && sender.continues(g.sender) {
+		return g.session
+	}
+	return nil
+}
+
+// countForGuest counts a call that is forwarded to the owner of a session, and asks that to let this node
+// answer them if there are many.
+func (s *Server) countForGuest(id, run string, sender identity, introduction []byte) {
+	r := &s.sessions
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	g := r.guests[id]
+	if g == nil {
+		if r.closed || len(r.guests) >= s.opts().Sessions {
+			return
+		}
+		g = &guest{run: run, sender: sender, introduction: introduction}
+		r.guests[id] = g
+	}
+	g.counted = time.Now()
+	if g.calls++; g.calls >= guestAfter && g.counted.After(g.until) {
+		s.askOwner(id, g)
+	}
+}
+
+// askOwner asks the owner whether this node may answer the calls of its session. registry.mu is held.
+func (s *Server) askOwner(id string, g *guest) {
+	if g.asking {
+		return
+	}
+	g.asking = s.start(func() {
+		level, err := s.mayAnswer(id, g)
+		s.sessions.mu.Lock()
+		defer s.sessions.mu.Unlock()
+		g.asking, g.allowed, g.until = false, err == nil, time.Now().Add(guestTime)
+		if err == nil {
+			g.level = level
+		}
+	})
+}
+
+// mayAnswer returns the level of the session's log if the owner lets this node answer its calls, for which
+// the guest has a session then. Nobody else changes that, or the level.
+func (s *Server) mayAnswer(id string, g *guest) (level string, err error) {
+	ctx, done := context.WithTimeout(s.ctx, adoptTime)
+	defer done()
+	digest := g.sender.digest()
+	said, err := s.tell(ctx, g.run, peerNote{Session: id, Sender: digest[:], Guest: s.run()})
+	if err != nil {
+		return "", err
+	}
+	host := g.session
+	if host == nil {
+		if host, err = s.host(ctx, id, g); err != nil {
+			return "", err
+		}
+	}
+	if said.Level != g.level {
+		if err := sendParam(ctx, host.opened.Load().source, wire.MethodSetLevel, "level", said.Level); err != nil {
+			return "", err
+		}
+	}
+	return said.Level, nil
+}
+
+// host makes the session of a guest.
+func (s *Server) host(ctx context.Context, id string, g *guest) (*session, error) {
+	host, mark := s.newHTTPSession(g.sender), s.run()+"/"
+	host.journal.mark, host.questions.mark, host.back = mark, mark, guestBack{}
+	if err := host.reopen(ctx, id, g.introduction); err != nil {
+		return nil, err
+	}
+	s.sessions.mu.Lock()
+	defer s.sessions.mu.Unlock()
+	if s.sessions.closed || s.sessions.guests[id] != g || !host.account.take(openSessions, 1) {
+		s.start(func() { host.end(errEnded) })
+		return nil, errEnded
+	}
+	g.session = host
+	return host, nil
+}
+
+// guestBack takes what belongs to no call of a guest: the owner sends that, or its own like.
+type guestBack struct{}
+
+// Notify implements bridge.Back.
+func (guestBack) Notify(string, []byte) {}
+
+// Ask implements bridge.Back.
+func (guestBack) Ask(context.Context, string, []byte) ([]byte, *toolformat.Error) {
+	return nil, unavailable("the client can be asked on the node that owns its session")
+}
+
+// dropGuests removes guests, and returns their sessions, which the caller ends.
+func (r *registry) dropGuests(gone func(id string, g *guest) bool) (ended []*session) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id, g := range r.guests {
+		if !gone(id, g) {
+			continue
+		}
+		delete(r.guests, id)
+		if g.session != nil {
+			g.session.account.give(openSessions, 1)
+			ended = append(ended, g.session)
+		}
+	}
+	return ended
+}
+
+// run returns the name of this run of this node.
+func (s *Server) run() string { return s.opts().Nodes.Addr().String() }
+
+// answerGuest answers a call as a guest's, and reports whether it could: the owner may know a tool that
+// this node does not.
+func (s *Server) answerGuest(w http.ResponseWriter, r *http.Request, host *session, m *wire.Message) (answered bool) {
+	x := s.beginExchange(&exchange{session: host, account: host.account, id: m.ID}, w, r, accepts(r))
+	resp, ok := host.respond(host.ctx, m, x)
+	if err := resp.reply.Err; ok && err != nil && err.Code == toolformat.NotFound && err.Raw == nil && x.claim() {
+		s.upgrader.forget(x)
+		return false
+	}
+	x.end(&resp, ok)
+	return true
+}
+
+// belongsHere answers a message that belongs to a call of a guest, or lets the node answer it that has the call.
+// It reports false if the message belongs to no such call.
+func (f *forwarding) belongsHere(sender identity, m *wire.Message) (answered bool) {
+	s := f.server
+	mark, named := "", ""
+	switch {
+	case m == nil:
+		mark, named, _ = cutMark(f.r.Header.Get(mcp.HeaderLastEventID))
+	case m.Kind() == wire.Response:
+		text, _ := wire.Text(m.ID)
+		mark, named, _ = cutMark(text)
+	case m.Kind() == wire.Notification && m.Method == wire.NotificationCancelled:
+		host := s.guestAnyway(f.key, sender)
+		if host == nil || !host.cancelRequest(string(m.Params.Get(wire.RequestID)), errCancelled) {
+			return false
+		}
+		f.w.WriteHeader(http.StatusAccepted)
+		return true
+	}
+	if mark == "" {
+		return false
+	}
+	if run := strings.TrimSuffix(mark, "/"); run != s.run() && !forwarded(f.r) {
+		if f.to(run) {
+			return true
+		}
+		if toolformat.AsError(f.lost).Code != toolformat.NotFound {
+			return f.fail(f.lost)
+		}
+	}
+	host := s.guestAnyway(f.key, sender)
+	switch {
+	case m == nil && host != nil:
+		s.serveStream(f.w, f.r, host, named)
+	case m == nil:
+		newEventWriter(f.w).flush() // of a stream that has ended
+	default:
+		if host != nil {
+			host.accept(m)
+		}
+		f.w.WriteHeader(http.StatusAccepted)
+	}
+	return true
+}
+
+// cutMark divides the id of an event or a question into the mark of the node that has it, and the rest. The
+// mark is "" where its node is that which owns the session.
+func cutMark(id string) (mark, rest string, marked bool) {
+	end := strings.LastIndexByte(id, '/') + 1
+	return id[:end], id[end:], end > 0
+}
+
+// peerNote is what one node tells another about a session. One of the members after the first says what.
+type peerNote struct {
+	Session string `json:"session"`
+
+	Guest  string `json:"guest,omitempty"`  // the run that asks to answer its calls
+	Sender []byte `json:"sender,omitempty"` // digest of their sender
+
+	Cancel  json.RawMessage `json:"cancel,omitempty"`  // the raw id of a call that is canceled
+	Ended   bool            `json:"ended,omitempty"`   // the session has
+	Changed bool            `json:"changed,omitempty"` // what holds for its calls: ask again
+
+	Level string `json:"level,omitempty"` // of its log, in the answer to Guest
+}
+
+// sessionPath is where nodes tell each other of sessions.
+const sessionPath = peerPath + "/session"
+
+// maxNote bounds a note, in bytes.
+const maxNote = 64 << 10
+
+// tell sends a note to a run, and returns the answer.
+func (s *Server) tell(ctx context.Context, run string, note peerNote) (answer peerNote, err error) {
+	defer func() {
+		if recover() != nil { // the answer broke off
+			err = errors.New("no answer")
+		}
+	}()
+	body, _ := json.Marshal(note) // cannot fail
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://node"+sessionPath, bytes.NewReader(body))
+	if err != nil {
+		return answer, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	w := &noteWriter{header: http.Header{}}
+	if _, err = s.opts().Nodes.Forward(w, r, run, note.Session); err != nil {
+		return answer, err
+	}
+	if w.status != http.StatusOK {
+		return answer, fmt.Errorf("HTTP %d", w.status)
+	}
+	return answer, json.Unmarshal(w.body.Bytes(), &answer)
+}
+
+// noteWriter keeps the answer to a note.
+type noteWriter struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (w *noteWriter) Header() http.Header         { return w.header }
+func (w *noteWriter) WriteHeader(status int)      { w.status = status }
+func (w *noteWriter) Write(b []byte) (int, error) { return w.body.Write(b) }
+
+// serveNote takes a note of another node.
+func (s *Server) serveNote(w http.ResponseWriter, r *http.Request) {
+	var note peerNote
+	w.Header().Set("Connection", "close") // its stream may be kept for plain requests of the session
+	if !forwarded(r) || json.NewDecoder(http.MaxBytesReader(w, r.Body, maxNote)).Decode(&note) != nil {
+		http.NotFound(w, r)
+		return
+	}
+	var answer peerNote
+	switch {
+	case note.Guest != "":
+		level, status := s.letAnswer(&note)
+		if status != http.StatusOK {
+			http.Error(w, "no", status)
+			return
+		}
+		answer.Level = level
+	case note.Ended:
+		for _, ended := range s.sessions.dropGuests(func(id string, _ *guest) bool { return id == note.Session }) {
+			ended.end(errEnded)
+		}
+	default:
+		s.sessions.mu.Lock()
+		g := s.sessions.guests[note.Session]
+		if g != nil && note.Changed {
+			g.until = time.Time{} // the next call asks
+		}
+		s.sessions.mu.Unlock()
+		if g != nil && g.session != nil && note.Cancel != nil {
+			g.session.cancelRequest(string(note.Cancel), errCancelled)
+		}
+	}
+	json.NewEncoder(w).Encode(answer)
+}
+
+// letAnswer lets another run answer the calls of a session of this node, and returns the level of its log.
+// A session whose client lends tools is called here only.
+func (s *Server) letAnswer(note *peerNote) (level string, status int) {
+	s.sessions.mu.Lock()
+	own := s.sessions.sessions[note.Session]
+	s.sessions.mu.Unlock()
+	if own == nil {
+		return "", http.StatusNotFound
+	}
+	digest := own.sender.digest()
+	own.mu.Lock()
+	defer own.mu.Unlock()
+	switch {
+	case !bytes.Equal(digest[:], note.Sender) || own.ended != nil:
+		return "", http.StatusNotFound
+	case own.lender != nil:
+		return "", http.StatusConflict
+	}
+	if own.hosts == nil {
+		own.hosts = map[string]time.Time{}
+	}
+	own.hosts[note.Guest] = time.Now().Add(guestTime)
+	own.touch()
+	return own.level, http.StatusOK
+}
+
+// hosted reports whether other nodes may answer calls of the session.
+func (s *session) hosted() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.hosts) > 0
+}
+
+// tellHosts tells the nodes that may answer calls of the session, and waits until they know it or cannot be reached.
+func (s *session) tellHosts(ctx context.Context, note peerNote) {
+	s.mu.Lock()
+	maps.DeleteFunc(s.hosts, func(_ string, until time.Time) bool { return time.Now().After(until) })
+	runs := slices.Collect(maps.Keys(s.hosts))
+	s.mu.Unlock()
+	if len(runs) == 0 {
+		return
+	}
+	ctx, done := context.WithTimeout(ctx, bindTime)
+	defer done()
+	note.Session = s.id
+	told := make(chan error, len(runs))
+	for _, run := range runs {
+		go func() {
+			_, err := s.server.tell(ctx, run, note)
+			told <- err
+		}()
+	}
+	for range runs {
+		<-told
+	}
+}
+
+// setLevel carries out logging/setLevel, also for what other nodes answer.
+func (s *session) setLevel(ctx context.Context, o *opened, req *bridge.Request) bridge.Reply {
+	reply := o.source.Do(ctx, req)
+	if reply.Err == nil {
+		level, _ := wire.Text(wire.Lookup(req.Params.Raw, "level"))
+		s.mu.Lock()
+		s.level = level
+		s.mu.Unlock()
+		s.tellHosts(ctx, peerNote{Changed: true})
+	}
+	return reply
+}
