@@ -76,34 +76,64 @@ func (a *admission) give(principal string, less use) {
 	}
 }
 
-// A visit is one completion in progress.
+// A visit is a request that is being read, and then a completion in progress.
 type visit struct {
 	*admission
 	principal string
-	bytes     int64 // of its request, read so far
+	used      use
 }
 
 // enter begins a completion, which must leave.
 func (a *admission) enter(principal string) (*visit, error) {
-	if a.take(principal, use{completions: 1}) {
-		return &visit{admission: a, principal: principal}, nil
+	v := &visit{admission: a, principal: principal}
+	if err := v.begin(); err != nil {
+		return nil, err
 	}
-	if a.share != a.most {
-		return nil, fmt.Errorf("too many chat completions are in progress: at most %d, of which %d for each token (limits.completions in the config); try again later", a.most.completions, a.share.completions)
-	}
-	return nil, fmt.Errorf("too many chat completions are in progress: at most %d (limits.completions in the config); try again later", a.most.completions)
+	return v, nil
 }
 
-func (v *visit) leave() { v.give(v.principal, use{1, v.bytes}) }
+// arrive begins the visit of a request that is to be read before it is a completion. It must leave. What has yet to
+// come takes no place, but where there is none now the request is refused at once.
+func (a *admission) arrive(principal string) (*visit, error) {
+	v, err := a.enter(principal)
+	if err == nil {
+		v.leave()
+	}
+	return v, err
+}
 
-// grow counts more bytes until the visit leaves, if there is room for them.
-func (v *visit) grow(n int64) bool {
-	if !v.take(v.principal, use{bytes: n}) {
+// begin counts a completion until the visit leaves, if there is room for it.
+func (v *visit) begin() error {
+	switch a := v.admission; {
+	case v.add(use{completions: 1}):
+		return nil
+	case a.share != a.most:
+		return fmt.Errorf("too many chat completions are in progress: at most %d, of which %d for each token (limits.completions in the config); try again later", a.most.completions, a.share.completions)
+	default:
+		return fmt.Errorf("too many chat completions are in progress: at most %d (limits.completions in the config); try again later", a.most.completions)
+	}
+}
+
+// leave ends the use of everything.
+func (v *visit) leave() {
+	if v.used != (use{}) {
+		v.give(v.principal, v.used)
+		v.used = use{}
+	}
+}
+
+// add adds to what the visit uses, if there is room for it.
+func (v *visit) add(more use) bool {
+	if !v.take(v.principal, more) {
 		return false
 	}
-	v.bytes += n
+	v.used.completions += more.completions
+	v.used.bytes += more.bytes
 	return true
 }
+
+// grow counts more bytes until the visit leaves, if there is room for them.
+func (v *visit) grow(n int64) bool { return n == 0 || v.add(use{bytes: n}) }
 
 // counted returns a body whose bytes count until the visit leaves. Reading it fails with
 // errCrowded where there is no room.

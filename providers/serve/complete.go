@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -86,7 +87,7 @@ func (t *task) end() {
 // admit makes the task of a request.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request, api endpoint.API) (_ *task, refused *endpoint.Error) {
 	caller := s.opts.Caller(r)
-	visit, err := s.admission.enter(caller.Principal.Name)
+	visit, err := s.admission.arrive(caller.Principal.Name)
 	if err != nil {
 		return nil, busy(err)
 	}
@@ -281,26 +282,42 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, t *task, api endpo
 	return req, nil
 }
 
-// body reads the body of a request.
+// body reads the body of a request, and begins its completion.
 func (s *Server) body(w http.ResponseWriter, r *http.Request, v *visit) ([]byte, *endpoint.Error) {
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 		return nil, &endpoint.Error{Status: http.StatusUnsupportedMediaType, Message: fmt.Sprintf("Content-Encoding %.40q is not supported: send the request as it is", coding)}
 	}
+	if r.ContentLength > s.opts.MaxBody {
+		w.Header().Set("Connection", "close") // the rest is not awaited
+		return nil, s.tooLong()
+	}
 	body, err := io.ReadAll(v.counted(http.MaxBytesReader(w, r.Body, s.opts.MaxBody)))
+	var long *http.MaxBytesError
 	switch {
-	case errors.Is(err, errCrowded):
+	case errors.As(err, &long):
+		return nil, s.tooLong()
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, &endpoint.Error{Status: http.StatusRequestTimeout, Message: "the request has not come in time"}
+	case err == nil:
+		err = v.begin()
+	case !errors.Is(err, errCrowded):
+		return nil, endpoint.Invalid(fmt.Errorf("the request was cut off: %w", err))
+	}
+	if err != nil {
 		return nil, busy(err)
-	case err != nil:
-		return nil, &endpoint.Error{
-			Status:  http.StatusRequestEntityTooLarge,
-			Message: fmt.Sprintf("the request is longer than %d bytes, or was cut off", s.opts.MaxBody),
-		}
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // it was for the body
 	if err := wire.Valid(body); err != nil {
 		return nil, endpoint.Invalid(fmt.Errorf("the request is %w", err))
 	}
 	return body, nil
+}
+
+// tooLong returns the error of a request that is longer than Options.MaxBody.
+func (s *Server) tooLong() *endpoint.Error {
+	return &endpoint.Error{
+		Status: http.StatusRequestEntityTooLarge, Message: fmt.Sprintf("the request is longer than %d bytes", s.opts.MaxBody),
+	}
 }
 
 // busy returns the error of a request for which there is no room.

@@ -17,7 +17,7 @@ import (
 func (s *Server) embed(w http.ResponseWriter, r *http.Request) {
 	api := completions.API{}
 	caller := s.opts.Caller(r)
-	visit, err := s.admission.enter(caller.Principal.Name)
+	visit, err := s.admission.arrive(caller.Principal.Name)
 	if err != nil {
 		api.Fail(w, busy(err))
 		return

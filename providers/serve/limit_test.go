@@ -1,16 +1,20 @@
 package serve_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -241,4 +245,64 @@ func TestRepeating(t *testing.T) {
 	f := newFront(t, slices.Repeat([]providers.Turn{same}, 12)...)
 	_, body := f.post("", `{"model":"here/m","messages":[{"role":"user","content":"go"}]}`)
 	f.has(body, `"finish_reason":"length"`)
+}
+
+// Requests whose bodies have yet to come leave the places of completions to others. One that is cut off is the client's
+// fault.
+func TestHalfSent(t *testing.T) {
+	for _, path := range append(streaming, "/v1/embeddings") {
+		synctest.Test(t, func(t *testing.T) {
+			p := &talker{make(chan struct{})}
+			s := ofTalker(p, serve.Options{AtOnce: 1})
+			body, sender := io.Pipe()
+			half := httptest.NewRecorder()
+			go s.ServeHTTP(half, httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, body))
+			sender.Write([]byte(`{"model":`))
+			synctest.Wait()
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				<-p.begun
+				cancel()
+			}()
+			other := httptest.NewRecorder()
+			if s.ServeHTTP(other, completion(ctx)); other.Code != http.StatusOK {
+				t.Errorf("%s: another request: %d %s", path, other.Code, other.Body)
+			}
+			sender.CloseWithError(io.ErrUnexpectedEOF)
+			synctest.Wait()
+			if half.Code != http.StatusBadRequest || !strings.Contains(half.Body.String(), "the request was cut off") || strings.Contains(half.Body.String(), `"param":"`) {
+				t.Errorf("%s: %d %s", path, half.Code, half.Body)
+			}
+		})
+	}
+}
+
+// A request that its header announces as too long is refused before it comes.
+func TestTooLongAnnounced(t *testing.T) {
+	web := httptest.NewServer(ofTalker(&talker{make(chan struct{})}, serve.Options{MaxBody: 100}))
+	defer web.Close()
+	for _, path := range append(streaming, "/v1/embeddings", "/v1/messages/count_tokens") {
+		for _, header := range []string{"Content-Length: 101", "Content-Length: 101\r\nExpect: 100-continue", "Content-Length: 9223372036854775807"} {
+			conn, err := net.Dial("tcp", web.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\n%s\r\n\r\n", path, header)
+			conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+			if resp, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || resp.StatusCode != http.StatusRequestEntityTooLarge {
+				t.Errorf("%s, %q: %v %v, want 413", path, header, resp, err)
+			}
+		}
+	}
+}
+
+// A body that comes too slowly is told so.
+func TestSlowBody(t *testing.T) {
+	body := iotest.ErrReader(os.ErrDeadlineExceeded)
+	w := httptest.NewRecorder()
+	ofTalker(&talker{make(chan struct{})}, serve.Options{}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, streaming[0], body))
+	if w.Code != http.StatusRequestTimeout {
+		t.Errorf("%d %s, want 408", w.Code, w.Body)
+	}
 }
