@@ -133,6 +133,7 @@ var variants = []form{
 	{open: "<tool_calls>", ends: []string{"</tool_calls>"}}, // Jamba, Hunyuan, MiniMax M1
 	{open: "<tool_use>", ends: []string{"</tool_use>"}},     // AbstractLLM and its variants
 	{open: "<function_call>", ends: []string{"</function_call>"}},
+	{open: "<|function_call|>"}, // GigaChat
 	{open: "<|tool_call|>", ends: []string{"</|tool_call|>", "<|/tool_call|>", "</tool_call>"}},
 	{open: "|tool_call|", ends: []string{"|/tool_call|", "</|tool_call|>", "<|/tool_call|>"}},
 	{open: "tool_call:"},

@@ -1,6 +1,7 @@
 package prompted
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/providertest"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // Texts of each family, and what is read of them, as golden files.
@@ -151,6 +153,27 @@ func TestWritten(t *testing.T) {
 		}
 		if all := strings.Join(got, "\n") + "\n"; all != want {
 			t.Errorf("%s:\n%s\nis read as\n%s\nwant\n%s", g.name, text, all, want)
+		}
+	}
+}
+
+// An argument in tags is JSON where its property may be that as well as a string.
+func TestUnions(t *testing.T) {
+	set := providers.NewToolSet([]toolformat.Tool{{Name: "put", InputSchema: json.RawMessage(`{"type":"object","properties":{
+		"text":{"type":"string"},"maybe":{"type":["string","null"]},"whole":{"anyOf":[{"type":"string"},{"type":"integer"}]},
+		"value":{"oneOf":[{"type":"string"},{"type":"object"},{"type":["array","boolean"]}]},"any":{}}}`)}})
+	for argument, want := range map[string]string{
+		`text>5`: `"5"`, `text>null`: `"null"`, `any>5`: `"5"`,
+		`maybe>null`: `null`, `maybe>None`: `"None"`, `maybe>"null"`: `"\"null\""`,
+		`whole>5`: `5`, `whole>1.5`: `"1.5"`, `whole>05`: `"05"`, `whole>`: `""`,
+		"value>\n{\"a\": 1}\n": `{"a": 1}`, `value>[1]`: `[1]`, `value>true`: `true`, `value>{a`: `"{a"`, `value>7`: `"7"`,
+	} {
+		s := emitted(func(out func(piece)) *scanner {
+			return newScanner(testSyntax(), grammarOf("qwen-coder", ""), toolsOf(&providers.Request{Tools: set}), 1<<20, out)
+		}, "<tool_call><function=put><parameter="+argument+"</parameter></function></tool_call>")
+		key, _, _ := strings.Cut(argument, ">")
+		if s != `put {"`+key+`":`+want+`}` {
+			t.Errorf("%q: %s, want %s", argument, s, want)
 		}
 	}
 }

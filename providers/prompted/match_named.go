@@ -16,7 +16,7 @@ func (s *scanner) matchNamed(w []byte, final bool, in form) finding {
 		return finding{}
 	}
 	word := string(w[:n])
-	if word == callWord && n < len(w) && w[n] == ':' {
+	if (word == callWord || word == "") && n < len(w) && w[n] == ':' { // some models forget the word
 		return s.matchBraced(w, final, n+1, in)
 	}
 	tool, known := s.resolve(word)

@@ -3,6 +3,7 @@ package prompted
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -55,9 +56,14 @@ func (s *scanner) matchTagged(w []byte, final bool, in form) finding {
 	if n == 0 {
 		return undecidedIf(len(w) < maxName && !final)
 	}
-	word, _ := keyOf(string(w[len(t.open) : n-1]))
+	head, empty := strings.CutSuffix(string(w[len(t.open):n-1]), "/")
+	word, _ := keyOf(head)
 	if !s.isCallable(word) {
 		return finding{verdict: notCall, n: n}
+	}
+	if empty {
+		tool, _ := s.resolve(word)
+		return finding{verdict: isCall, n: n, calls: []call{{cmp.Or(tool, word), json.RawMessage("{}")}}}
 	}
 	n += prefixLen(w[n:], whiteSpace)
 	switch {
@@ -143,15 +149,16 @@ func (s *scanner) matchParameters(w []byte, final bool, n int, word string, t *t
 		return finding{verdict: isCall, n: len(w), calls: malformed(tool, rest)}
 	}
 	calls := malformed(tool, rest[:end])
-	if args, ok := t.arguments(rest[:end], s.properties(tool)); ok {
+	isJSON := func(key string, value []byte) bool { return s.takes(tool, key, value) }
+	if args, ok := t.arguments(rest[:end], s.properties(tool), isJSON); ok {
 		calls = []call{{tool, args}}
 	}
 	return finding{verdict: isCall, n: n + end + endLen, calls: calls}
 }
 
-// arguments returns the arguments in a call, as strings unless an attribute says that they are
+// arguments returns the arguments in a call, as strings unless an attribute or isJSON says that they are
 // JSON: they are converted to the tool's schema later.
-func (t *tags) arguments(body []byte, properties []string) (args []byte, ok bool) {
+func (t *tags) arguments(body []byte, properties []string, isJSON func(key string, value []byte) bool) (args []byte, ok bool) {
 	args = []byte{'{'}
 	var keys []string
 	for body = bytes.TrimSpace(body); len(body) > 0; body = bytes.TrimSpace(body) {
@@ -160,7 +167,7 @@ func (t *tags) arguments(body []byte, properties []string) (args []byte, ok bool
 		if !found || !named || len(head) > maxName {
 			return nil, false
 		}
-		key, isJSON := keyOf(string(head))
+		key, marked := keyOf(string(head))
 		keys = append(keys, key)
 		if t.value != "" {
 			if rest, found = bytes.CutPrefix(bytes.TrimLeft(rest, whiteSpace), []byte(t.value)); !found {
@@ -172,8 +179,10 @@ func (t *tags) arguments(body []byte, properties []string) (args []byte, ok bool
 			args = append(args, ',')
 		}
 		args = append(wire.AppendString(args, key), ':')
-		value = bytes.TrimSuffix(bytes.TrimPrefix(value, []byte{'\n'}), []byte{'\n'})
-		if raw, ok := toJSON(value); ok && isJSON {
+		if line, ok := bytes.CutPrefix(value, []byte{'\n'}); ok {
+			value = bytes.TrimSuffix(line, []byte{'\n'})
+		}
+		if raw, ok := toJSON(value); ok && (marked || isJSON(key, value)) {
 			args = append(args, raw...)
 		} else {
 			args = wire.AppendString(args, value)

@@ -1,6 +1,8 @@
 package prompted
 
 import (
+	"bytes"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -99,6 +101,53 @@ func (s *scanner) mayName(word string) bool {
 	}
 	isOther := func(c rune) bool { return c <= ' ' || c > '~' }
 	return len(s.set.Tools) > 0 && word != "" && len(word) <= maxName && !strings.ContainsFunc(word, isOther)
+}
+
+// takes reports whether a property of a tool that may be a string may as well be a value that is written as JSON.
+func (o offer) takes(own, key string, value []byte) bool {
+	c, ok := o.set.Find(o.tools.WireName(format, own))
+	if value = bytes.TrimSpace(value); !ok || !json.Valid(value) {
+		return false
+	}
+	types := typesOf(nil, wire.Lookup(c.JSON, "function", "parameters", "properties", key))
+	return slices.Contains(types, "string") && slices.ContainsFunc(jsonTypes(value), func(kind string) bool { return slices.Contains(types, kind) })
+}
+
+// jsonTypes returns the types of a value of JSON that is not a string.
+func jsonTypes(value []byte) []string {
+	switch c := value[0]; {
+	case c == '{':
+		return []string{"object"}
+	case c == '[':
+		return []string{"array"}
+	case c == 'n':
+		return []string{"null"}
+	case c == 't', c == 'f':
+		return []string{"boolean"}
+	case c == '"':
+		return nil
+	case bytes.ContainsAny(value, ".eE"):
+		return []string{"number"}
+	}
+	return []string{"number", "integer"}
+}
+
+// typesOf appends the types that a schema names.
+func typesOf(types []string, schema json.RawMessage) []string {
+	kinds := wire.Lookup(schema, "type")
+	if kind, ok := wire.Text(kinds); ok {
+		types = append(types, kind)
+	}
+	for kind := range wire.Elements(kinds) {
+		text, _ := wire.Text(kind)
+		types = append(types, text)
+	}
+	for _, keyword := range []string{"anyOf", "oneOf"} {
+		for branch := range wire.Elements(wire.Lookup(schema, keyword)) {
+			types = typesOf(types, branch)
+		}
+	}
+	return types
 }
 
 // properties returns the properties of a tool's arguments, in the order of its schema.
