@@ -71,11 +71,10 @@ func (s *session) List(ctx context.Context, kind bridge.ListKind) (*bridge.List,
 	if kind != bridge.Tools {
 		return l, err
 	}
-	if l == nil && err != nil {
-		if s.lacks(err) == nil {
-			return nil, err
-		}
-		err = nil // there is a list: that of the one tool which helps
+	if err != nil && s.lacks(err) != nil {
+		err = nil // there is a list: it has the tool which helps
+	} else if l == nil && err != nil {
+		return nil, err
 	}
 	return s.with(l), err
 }
@@ -120,7 +119,11 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 		if reply.Err == nil || s.lacks(reply.Err) == nil {
 			return reply
 		}
-		page, fault := s.with(nil).Page("")
+		l, err := s.List(ctx, bridge.Tools)
+		if l == nil {
+			return bridge.Failed(toolformat.AsError(err))
+		}
+		page, fault := l.Page("")
 		if fault != nil {
 			return bridge.Failed(fault)
 		}
@@ -136,8 +139,9 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	if cause == nil {
 		return reply
 	}
-	reply.Err.Cause = nil // which the message says
-	if req.Target == "" { // a client that merely starts asks nobody
+	own := *reply.Err
+	own.Cause, reply.Err = nil, &own // which the message says
+	if req.Target == "" {            // a client that merely starts asks nobody
 		return reply
 	}
 	if fault := s.offer(ctx, req, cause); fault != nil {
