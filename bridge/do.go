@@ -129,7 +129,7 @@ func (s *session) send(ctx context.Context, index int, req *Request) (reply Repl
 	m := s.bridge.members[index]
 	queued, err := m.limiter.enter(ctx, s.caller.Principal, queueTime)
 	defer func() {
-		reply.Member = m.Name
+		reply.Member, reply.Withheld = m.Name, false
 		reply.Queued += queued
 	}()
 	if err != nil {

@@ -96,8 +96,11 @@ type Reply struct {
 	Err    *toolformat.Error
 	Modern bool // Result is already of the modern era: it has a resultType
 
-	// Member is the name of the member of a Bridge that the request went to, "" if it went to none or
-	// to several. Of nested Bridges the outermost sets it.
+	// Withheld means that the request has not come to Member, as it was refused on its way there.
+	Withheld bool
+
+	// Member is the name of the member of a Bridge that the request went to, or would have gone to if it had not been
+	// refused; "" if that is none, or several. Of nested Bridges the outermost sets it.
 	Member string
 
 	// Decision is how the policy has decided about the call; nil without a policy, or if it decides nothing here.

@@ -76,7 +76,7 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	}
 	own, found, reply := s.before(ctx, req, of, e)
 	if own == nil {
-		return reply
+		return decision.Withheld(reply, e.Server)
 	}
 	reply = s.Session.Do(ctx, own)
 	if len(found) > 0 {

@@ -63,6 +63,7 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) (reply bridge.Rep
 		Arguments: digest(canonical.Append(nil, arguments(req))), Key: key, repeatable: t.repeatable,
 	})
 	if e == nil {
+		reply.Member, reply.Withheld = t.server, true
 		return reply
 	}
 	if key != "" && req.Take != nil { // the whole result is kept

@@ -27,7 +27,7 @@ type Call struct {
 
 	Method string
 	Target string // the tool, prompt, resource or task, as the caller named it; may be ""
-	Server string // the member of the Bridge that it went to, or would have if no rule had refused it; "" without one, or of several
+	Server string // the member of the Bridge that it went to, or would have if it had not been refused; "" without one, or of several
 
 	In, Out  int // bytes of the params, and of the result or of a server's error
 	Sent     int // bytes of the message to an MCP server, and of its response: the other side of In and Out

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
-	"github.com/mcpbridge/mcpbridge/bridge/internal/match"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
@@ -117,7 +116,7 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) (reply bridge.Rep
 		c.way = newWay(req, c.begun)
 		req = &c.way.Request
 	}
-	defer c.end(ctx, &reply) // after a panic, too
+	defer c.end(&reply) // after a panic, too
 	return s.Session.Do(ctx, req)
 }
 
@@ -151,16 +150,13 @@ type call struct {
 }
 
 // end gives the Call to the readers, and keeps nothing of the reply.
-func (c *call) end(ctx context.Context, reply *bridge.Reply) {
+func (c *call) end(reply *bridge.Reply) {
 	made := c.made(reply)
-	if d := reply.Decision; d != nil && d.Rule != "" && reply.Err != nil && reply.Member == "" {
-		made.Server, made.withheld = c.session.serverOf(ctx, c.req), true
-	}
 	c.give(&made, reply)
 }
 
 // Withheld gives the readers a call that a caller's front has refused: it has not come to the source. reply says why,
-// and has the Member that it would have gone to.
+// is Withheld, and has the Member that it would have gone to.
 func (s *Stream) Withheld(caller *bridge.Caller, profile string, req *bridge.Request, reply *bridge.Reply) {
 	readers := s.readers.Load()
 	if readers == nil {
@@ -169,7 +165,6 @@ func (s *Stream) Withheld(caller *bridge.Caller, profile string, req *bridge.Req
 	c := call{session: &session{stream: s, caller: s.addCaller(caller), profile: profile}, readers: *readers, req: req, begun: time.Now()}
 	defer s.removeSession(caller.ID)
 	made := c.made(reply)
-	made.withheld = true
 	c.give(&made, reply)
 }
 
@@ -179,7 +174,7 @@ func (c *call) made(reply *bridge.Reply) Call {
 		Number: c.session.stream.numbers.Add(1),
 		Time:   c.begun, Took: time.Since(c.begun), Caller: c.session.caller, Profile: c.session.profile, Model: cut(c.req.Model, maxName),
 		Method: cut(c.req.Method, maxName), Target: subject(c.req), Server: reply.Member, Out: len(reply.Result),
-		Queued: reply.Queued, Sent: reply.Sent, Received: reply.Received, Decision: reply.Decision,
+		Queued: reply.Queued, Sent: reply.Sent, Received: reply.Received, Decision: reply.Decision, withheld: reply.Withheld,
 	}
 	made.Outcome, made.Reason = outcomeOf(reply)
 	if reply.Err != nil {
@@ -206,20 +201,6 @@ func (c *call) give(made *Call, reply *bridge.Reply) {
 		}
 		r.add(made)
 	}
-}
-
-// serverOf returns the server that has the item of a request; "" if that is not known.
-func (s *session) serverOf(ctx context.Context, req *bridge.Request) string {
-	kind, key, ok := match.Subject(req)
-	if !ok {
-		return ""
-	}
-	l, _ := s.List(ctx, kind)
-	if l == nil {
-		return ""
-	}
-	it, _ := l.Find(key)
-	return it.Member
 }
 
 // argumentsOf returns a copy of the arguments of a request on one line, unless they are too long.

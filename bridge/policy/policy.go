@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/decision"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/itemcache"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/match"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -91,7 +92,7 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	case !ok && understood(req.Method):
 		return s.Session.Do(ctx, req)
 	case stopped != "":
-		return denied("", stoppedNote+stopped, "")
+		return decision.Withheld(denied("", stoppedNote+stopped, ""), match.Owner(ctx, s.Session, kind, target))
 	case !ok:
 		return bridge.Failed(toolformat.Errorf(toolformat.Unsupported, "method not found: %s", req.Method))
 	}
@@ -112,28 +113,28 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	ruling := known.decide(&c)
 	switch ruling.Verdict {
 	case Deny:
-		return denied(ruling.Rule, ruling.Reason, "")
+		return decision.Withheld(denied(ruling.Rule, ruling.Reason, ""), known.server())
 	case Ask:
 		if uses(req.Method) && req.Approved == nil {
-			return s.ask(ctx, req, &c, known, ruling)
+			return decision.Withheld(s.ask(ctx, req, &c, known, ruling), known.server())
 		}
 	}
-	decision := req.Approved
-	if decision == nil && ruling.Rule != "" {
-		decision = &bridge.Decision{Verdict: string(Allow), Rule: ruling.Rule}
+	d := req.Approved
+	if d == nil && ruling.Rule != "" {
+		d = &bridge.Decision{Verdict: string(Allow), Rule: ruling.Rule}
 	}
-	return s.run(ctx, req, decision)
+	return s.run(ctx, req, d)
 }
 
 // run carries out a request by a decision; nil means that there was nothing to decide.
-func (s *session) run(ctx context.Context, req *bridge.Request, decision *bridge.Decision) bridge.Reply {
+func (s *session) run(ctx context.Context, req *bridge.Request, d *bridge.Decision) bridge.Reply {
 	if uses(req.Method) {
 		s.opts.Desk.running.Add(1)
 		defer s.opts.Desk.running.Add(-1)
 	}
 	reply := s.Session.Do(ctx, req)
-	if decision != nil {
-		reply.Decision = decision
+	if d != nil {
+		reply.Decision = d
 	}
 	return reply
 }

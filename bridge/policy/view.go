@@ -76,6 +76,14 @@ func (s *session) find(ctx context.Context, kind bridge.ListKind, target string)
 	}
 }
 
+// server returns the server that has the item; "" if it is not known.
+func (k *known) server() string {
+	if k.item == nil {
+		return ""
+	}
+	return k.item.Member
+}
+
 // call returns the call that a request for the item is.
 func (k *known) call(caller *bridge.Caller, req *bridge.Request) Call {
 	return Call{

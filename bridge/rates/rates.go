@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/decision"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/match"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/spell"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -194,7 +196,7 @@ type session struct {
 func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	if req.Method == wire.MethodToolsCall {
 		if fault := s.take(req.Target); fault != nil {
-			return bridge.Failed(fault)
+			return decision.Withheld(bridge.Failed(fault), match.Owner(ctx, s.Session, bridge.Tools, req.Target))
 		}
 	}
 	return s.Session.Do(ctx, req)

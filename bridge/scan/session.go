@@ -36,7 +36,7 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	if fault != nil {
 		reply := bridge.Failed(fault)
 		reply.Decision = &bridge.Decision{Verdict: "deny", Rule: sent.refused.rule.Name, Found: sent.records(Arguments)}
-		return reply
+		return decision.Withheld(reply, item.server)
 	}
 	if !p.results.none() && own.Take != nil {
 		copied := *own

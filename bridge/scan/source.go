@@ -79,7 +79,8 @@ type itemKey struct {
 type known struct {
 	plans
 	kind    bridge.ListKind
-	refused bool // its definition
+	server  string // that has it; "" if it is not listed
+	refused bool   // its definition
 }
 
 // known returns what is known of an item. The rules of all servers hold for one that is not listed.
@@ -92,7 +93,7 @@ func (s *session) known(ctx context.Context, kind bridge.ListKind, key string) *
 	l, _ := s.Session.List(ctx, kind)
 	if l != nil {
 		if it, ok := l.Find(key); ok {
-			k.plans = s.plan(kind, key, &it)
+			k.plans, k.server = s.plan(kind, key, &it), it.Member
 			_, shown := s.define(kind, it)
 			k.refused = !shown
 			items.Store(itemKey{kind, key}, k)

@@ -3,6 +3,7 @@
 package match
 
 import (
+	"context"
 	"net/url"
 	"slices"
 	"strings"
@@ -73,6 +74,16 @@ func Server(it *bridge.Item) string {
 }
 
 const lentTools = "lent tools" // in configs
+
+// Owner returns the server whose item a session lists; "" if that is not known.
+func Owner(ctx context.Context, s bridge.Session, kind bridge.ListKind, key string) string {
+	l, _ := s.List(ctx, kind)
+	if l == nil {
+		return ""
+	}
+	it, _ := l.Find(key)
+	return it.Member
+}
 
 // Annotation returns what a tool says of itself, or the protocol's default (MCP specification,
 // ToolAnnotations).

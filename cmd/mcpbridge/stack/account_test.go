@@ -304,6 +304,15 @@ func TestAccount(t *testing.T) {
 	if _, err := w.call(ann, "whoami", "{}"); err == nil || !linkPattern.MatchString(err.Error()) || !strings.Contains(err.Error(), "call connect_account of bank with the code") {
 		t.Errorf("a login that has ended: %v", err)
 	}
+	for range 3 {
+		l, err := ann.List(t.Context(), bridge.Tools)
+		if err != nil || l.Items[0].Key != account.Tool {
+			t.Errorf("the list after a login that has ended: %+v, %v", l, err)
+		}
+		if reply := ann.Do(t.Context(), &bridge.Request{Method: wire.MethodToolsList}); !strings.Contains(string(reply.Result), account.Tool) {
+			t.Errorf("the page after a login that has ended: %s, %v", reply.Result, reply.Err)
+		}
+	}
 	if l, err := w.open("local").List(t.Context(), bridge.Tools); err == nil || !strings.Contains(err.Error(), "run mcpbridge login") {
 		t.Errorf("the operator sees %v, %v", l, err)
 	}

@@ -70,7 +70,7 @@ func (s *Stack) recordDenied(q *providers.Question, by, text string) {
 	}
 	reply := bridge.Failed(toolformat.Errorf(toolformat.Denied, "%s", text))
 	reply.Decision = &bridge.Decision{Verdict: string(policy.Deny), Rule: q.Rule, By: by}
-	if q.Item != nil {
+	if reply.Withheld = true; q.Item != nil {
 		reply.Member = q.Item.Member
 	}
 	s.Calls().Withheld(q.Caller, s.access.Of(q.Caller), req, &reply)

@@ -3,14 +3,19 @@ package stack
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/observe"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 )
 
@@ -65,5 +70,80 @@ func TestCallRecord(t *testing.T) {
 	}
 	if n := strings.Count(out.String(), "msg=call"); n != len(stacks) {
 		t.Errorf("%d calls in the log\n%s", n, &out)
+	}
+}
+
+// A call that is refused on its way names the server that it was for, whoever has refused it, and is no call of that server.
+func TestWithheld(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ServeTools(w, r, "done", "close", "pay", "often", "daily", "leak", "check", "keyed", "look")
+	}))
+	defer server.Close()
+	denies := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"decision": "deny"}`) }))
+	defer denies.Close()
+	dir := t.TempDir()
+	cfg, err := config.Loader{}.Parse(filepath.Join(dir, config.FileName), fmt.Appendf(nil, `{
+		"mcpServers": {"bank": {"url": %q}, "shop": {"url": %q}},
+		"limits": {"rate": {"*__often": "1/h", "*__daily": "1/day"}},
+		"policy": {
+			"rules": [{"tools": ["*__close"], "decision": "deny"}, {"tools": ["*__pay"], "decision": "ask"}],
+			"scan": [{"tools": ["*__leak"], "find": ["secrets"], "action": "refuse"}],
+			"interceptors": [{"tools": ["*__check"], "url": %q}]
+		},
+		"ledger": {"file": "ledger.jsonl"}
+	}`, server.URL, server.URL, denies.URL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(cfg, Options{Alone: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var lines []string
+	reader := s.Calls().Read(observe.Reading{}, func(calls []observe.Call) {
+		for i := range calls {
+			lines = append(lines, fmt.Sprintf("%s: %s of %s", calls[i].Target, calls[i].Outcome, calls[i].Server))
+		}
+	})
+	counts := observe.NewCounts(s.Calls())
+	defer counts.Close()
+	session, err := s.Open(t.Context(), &bridge.Caller{Principal: bridge.Principal{Name: "ann"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	call := func(tool, rest string) {
+		t.Helper()
+		params, err := wire.SplitParams([]byte(`{"name":"bank__` + tool + `"` + rest + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		session.Do(t.Context(), &bridge.Request{Method: wire.MethodToolsCall, Target: "bank__" + tool, Params: &params})
+	}
+	call("look", "")
+	for _, tool := range []string{"close", "pay", "check", "often", "often", "daily", "daily", "none"} {
+		call(tool, "")
+	}
+	call("leak", `,"arguments":{"a":"ghp_`+strings.Repeat("a1B2", 9)+`"}`)
+	call("keyed", `,"idempotencyKey":"k"`)
+	call("keyed", `,"idempotencyKey":"k","arguments":{"n":1}`)
+	s.pool.Approvals.Stop("enough")
+	call("look", "")
+	reader.Close()
+	want := []string{
+		"look: ok", "close: denied", "pay: denied", "check: denied", "often: ok", "often: unavailable", "daily: ok", "daily: unavailable",
+		"none: denied", "leak: denied", "keyed: ok", "keyed: invalid", "look: denied",
+	}
+	for i := range want {
+		if want[i] = "bank__" + want[i] + " of bank"; strings.Contains(want[i], "none") { // which an interceptor has denied
+			want[i] = strings.TrimSuffix(want[i], "bank")
+		}
+	}
+	if !slices.Equal(lines, want) {
+		t.Errorf("on record are\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
+	}
+	if now := counts.Snapshot(); now.All.Calls != len(want) || now.Servers["bank"].Calls != 4 {
+		t.Errorf("counted: %+v", now)
 	}
 }
