@@ -122,11 +122,31 @@ type exchange struct {
 // headerKey has the idempotency key of a request (draft-ietf-httpapi-idempotency-key-header).
 const headerKey = "Idempotency-Key"
 
+// keyIn returns the idempotency key in headers. The draft has it as a string of structured fields (RFC 9651), in quotes,
+// which most clients leave away: both are the same key.
+func keyIn(h http.Header) string {
+	key := h.Get(headerKey)
+	if len(key) < 2 || key[0] != '"' || key[len(key)-1] != '"' {
+		return key
+	}
+	var plain []byte
+	for in := key[1 : len(key)-1]; in != ""; in = in[1:] {
+		if in[0] == '"' || in == `\` {
+			return key // something else that begins and ends so
+		}
+		if in[0] == '\\' {
+			in = in[1:]
+		}
+		plain = append(plain, in[0])
+	}
+	return string(plain)
+}
+
 // beginExchange makes an exchange ready for what belongs to its request.
 func (s *Server) beginExchange(x *exchange, w http.ResponseWriter, r *http.Request, accept accepted) *exchange {
 	x.server, x.w, x.ctx, x.accept = s, w, r.Context(), accept
 	if x.id != nil {
-		x.key = r.Header.Get(headerKey)
+		x.key = keyIn(r.Header)
 	}
 	if s.opts().Nodes != nil {
 		x.repeated = r.Header.Get(headerRepeated) != ""

@@ -47,10 +47,16 @@ func TestIdempotencyKey(t *testing.T) {
 	h.post(call("1", "echo", `{}`), "Mcp-Session-Id", session, "Idempotency-Key", "a")
 	h.post(call("2", "echo", `{}`), "Mcp-Session-Id", session)
 	h.post("["+call("3", "echo", `{}`)+","+call("4", "echo", `{}`)+"]", "Mcp-Session-Id", session, "Idempotency-Key", "both")
+	h.post(call("5", "echo", `{}`), "Mcp-Session-Id", session, "Idempotency-Key", `"quoted \"c\\"`)
 	h.post(modernRequest("tools/call", `"name":"echo","arguments":{}`),
 		"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "echo", "Idempotency-Key", "b")
+	h.post(modernRequest("tools/call", `"name":"echo","arguments":{}`),
+		"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "echo", "Idempotency-Key", `"b"`)
+	for _, odd := range []string{`"d`, `"d", "e"`, `"d\"`} {
+		h.post(call("6", "echo", `{}`), "Mcp-Session-Id", session, "Idempotency-Key", odd)
+	}
 	slices.Sort(keys)
-	if want := []string{"", "a", "b"}; !slices.Equal(slices.Compact(keys), want) {
+	if want := []string{"", `"d`, `"d", "e"`, `"d\"`, "a", "b", `quoted "c\`}; !slices.Equal(slices.Compact(keys), want) {
 		t.Errorf("the keys are %q, want %q", keys, want)
 	}
 }

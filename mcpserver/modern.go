@@ -92,7 +92,7 @@ func (p *viewPool) call(ctx context.Context, v *view, c *modernCall, decorate fu
 	req := &modernRequest{bridge.Request{Method: c.msg.Method, Params: &c.msg.Params}, logFilter{c.back, level}}
 	req.Back = &req.logs
 	if c.http != nil {
-		req.Key = c.http.Header.Get(headerKey)
+		req.Key = keyIn(c.http.Header)
 	}
 	if err := setTarget(&req.Request); err != nil {
 		return bridge.Failed(err)
