@@ -133,6 +133,9 @@ func (a *Access) needed() string {
 	if slices.ContainsFunc(a.Auth, func(one auth.Authenticator) bool { _, ok := one.(*auth.Certificates); return ok }) {
 		return "a TLS client certificate or a bearer token is needed (tls.clientCA and tokens in the config)"
 	}
+	if a.Resource != nil {
+		return "an access token is needed (auth in the config)"
+	}
 	return "a bearer token is needed (tokens in the config)"
 }
 

@@ -197,8 +197,9 @@ func TestGuessesCost(t *testing.T) {
 // A request without credentials is told which ones are taken.
 func TestNeeded(t *testing.T) {
 	for want, access := range map[string]Access{
-		"a bearer token is needed": {Tokens: map[string]string{"ann": "0123456789abcdef"}},
-		"a TLS client certificate": {Auth: auth.Any{&auth.Certificates{}}},
+		"a bearer token is needed":  {Tokens: map[string]string{"ann": "0123456789abcdef"}},
+		"an access token is needed": {Auth: auth.Any{auth.NewOAuth(auth.OAuthOptions{})}, Resource: &Resource{}},
+		"a TLS client certificate":  {Auth: auth.Any{&auth.Certificates{}}},
 	} {
 		s := New(sourcetest.NewFake(), Options{Access: access})
 		w := httptest.NewRecorder()
