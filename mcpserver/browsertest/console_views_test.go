@@ -18,9 +18,10 @@ const annsToken = "fedcba9876543210"
 var governed = object{
 	"tokens":   object{"operator": "0123456789abcdef", "ann": annsToken},
 	"profiles": object{"few": object{"principals": []string{"ann"}, "tools": object{"exclude": []string{"cou*"}}}},
+	"limits":   object{"rate": object{"e*": "3/day", "*": "9/day shared"}},
 }
 
-// The console says why a client does not see a tool, and where it is renamed to.
+// The console says why a client does not see a tool, where it is renamed to, and what clients have used of quotas.
 func TestConsoleWhy(t *testing.T) {
 	program := build(t)
 	browser := startBrowser(t)
@@ -40,6 +41,10 @@ func TestConsoleWhy(t *testing.T) {
 
 	tab.open(t, bridge, url.Values{"view": {"clients"}, "part": {"why"}, "who": {"token bob"}, "tool": {"cuont"}})
 	tab.see(t, `document.querySelector(".ways")?.textContent.includes("Did you mean count")`)
+
+	tab.open(t, bridge, url.Values{"view": {"clients"}, "part": {"quotas"}})
+	tab.see(t, `[...document.querySelectorAll("tbody tr")].map((row) => row.innerText.split("\t").join(" ").trim()).join("; ") === "0 9 * all together; 0 3 e* ann; 0 3 e* bob"`)
+	tab.look(t, "quotas")
 }
 
 // The console shows the pages that lend tools, and the tools that are left out.

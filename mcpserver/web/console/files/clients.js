@@ -1,11 +1,11 @@
-// The clients: their sessions, the pages that lend tools, and why a client has a tool or does not.
+// The clients: their sessions, the pages that lend tools, what they have used of quotas, and why one has a tool or does not.
 import { html, useEffect, useState } from "./html.js";
 import { read } from "./api.js";
 import { ago, spoken } from "./format.js";
 import { Tabs } from "./tabs.js";
 import { Why } from "./why.js";
 
-const parts = { sessions: "Sessions", pages: "Pages", why: "Why not?" };
+const parts = { sessions: "Sessions", pages: "Pages", quotas: "Quotas", why: "Why not?" };
 
 export function ClientsView({ callers, state, url, go }) {
 	const part = parts[url.part] ? url.part : "sessions";
@@ -13,6 +13,7 @@ export function ClientsView({ callers, state, url, go }) {
 			<span class="gap"></span>${part === "sessions" && html`<span class="count">${callers.length === 1 ? "1 session" : `${callers.length} sessions`}</span>`}</div>
 		${part === "sessions" && html`<${Sessions} ...${{ callers, go }} />`}
 		${part === "pages" && html`<${Pages} go=${go} />`}
+		${part === "quotas" && html`<${Quotas} quotas=${state.quotas ?? []} />`}
 		${part === "why" && html`<${Why} ...${{ callers, state, url, go }} />`}`;
 }
 
@@ -49,4 +50,14 @@ function Pages({ go }) {
 		<dl><dt>For</dt><dd>${p.principal ? `callers with the token of ${p.principal}` : "callers without a name"}</dd></dl>
 		<p>${p.tools.length === 0 && html`<span class="muted">It lends nothing now.</span>`}
 			${p.tools.map((name) => html`<button key=${name} class="chip" title="Who sees it?" onClick=${() => go({ view: "clients", part: "why", tool: name })}>${name}</button> `)}</p></li>`)}</ul>`;
+}
+
+// Quotas has what was used today of the rates of a day, the fullest first.
+function Quotas({ quotas }) {
+	if (quotas.length === 0) return html`<p class="empty">No caller that was here has a quota. A rate such as <code>"5000/day"</code> is one.</p>`;
+	return html`<div class="flow"><table><thead><tr><th scope="col">Calls today</th><th scope="col">Of</th><th scope="col">Tools</th><th scope="col">Principal</th><th scope="col">Profile</th></tr></thead>
+		<tbody>${quotas.map((q) => html`<tr key=${JSON.stringify([q.match, q.principal, q.profile, q.shared])} class=${q.used >= q.calls ? "warned" : ""}>
+			<td>${q.used}</td><td>${q.calls}</td><td><code>${q.match}</code></td>
+			<td>${q.shared ? "all together" : q.principal || "without a name"}</td><td>${q.profile ?? ""}</td></tr>`)}</tbody></table>
+		<p class="muted">The day ends at 00:00 UTC.</p></div>`;
 }
