@@ -12,9 +12,11 @@
 //   - no_new_privs makes setuid programs ordinary, and root's capabilities go but for those over the
 //     owners of files.
 //
+// A cgroup bounds processes and memory where this process can have one, and limits of resources elsewhere.
+//
 // docs/sandbox.md says what is stopped by which, and what is not.
 //
 // Files: policy.go (a Policy and the presets), enter_linux.go (how a command is changed, and what the
-// kernel can do), runtime_linux.go (the files that a program needs to start), enter_other.go (the error
-// of other systems).
+// kernel can do), cgroup_linux.go (the cgroup of a sandbox), runtime_linux.go (the files that a program
+// needs to start), enter_other.go (the error of other systems).
 package sandbox

@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -62,10 +61,11 @@ func (p *Policy) Enter(cmd *exec.Cmd) (leave func(), err error) {
 		Write:   append([]string{temp}, p.Write...),
 		Device:  []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"},
 		Network: p.Network, Metadata: len(p.Write) > 0,
-		Memory: uint64(cmp.Or(p.Memory, DefaultMemory)),
 	}
-	if most := cmp.Or(p.Processes, DefaultProcesses); os.Getuid() != 0 { // which has no such limit
-		order.Processes = uint64(running() + most)
+	group, err := p.bound(&order)
+	if err != nil {
+		_ = os.RemoveAll(temp)
+		return nil, err
 	}
 	cmd.Env = slices.DeleteFunc(cmd.Env, func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
@@ -80,7 +80,29 @@ func (p *Policy) Enter(cmd *exec.Cmd) (leave func(), err error) {
 	}
 	// Also when the file of this program was replaced or removed.
 	cmd.Path, cmd.Args = "/proc/self/exe", order.Arguments()
-	return func() { _ = os.RemoveAll(temp) }, nil
+	return func() {
+		if group != "" {
+			group.end()
+		}
+		_ = os.RemoveAll(temp)
+	}, nil
+}
+
+// bound bounds processes and memory, by a cgroup where there can be one, else by limits of resources.
+func (p *Policy) bound(order *launcher.Order) (cgroup, error) {
+	group, err := p.group()
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("a cgroup: %w", err)
+	case group != "":
+		order.Group = string(group)
+		return group, nil
+	}
+	order.Memory = uint64(p.memory())
+	if os.Getuid() != 0 { // which has no such limit
+		order.Processes = uint64(running() + p.processes())
+	}
+	return "", nil
 }
 
 // fetchers are programs that run one which they fetch, with what installs that in their place. What they
@@ -136,16 +158,18 @@ func (p *Policy) String() string {
 	if p.Network {
 		network = "with network"
 	}
-	processes := fmt.Sprintf("%d processes by rlimit", cmp.Or(p.Processes, DefaultProcesses))
-	if os.Getuid() == 0 {
-		processes = "processes not bounded, as root"
+	bounds := fmt.Sprintf("%d processes and %d MiB of memory by a cgroup", p.processes(), p.memory()>>20)
+	if groupsFor("/proc/self") == "" {
+		bounds = fmt.Sprintf("%d processes by rlimit, %d MiB of memory a process by rlimit", p.processes(), p.memory()>>20)
+		if os.Getuid() == 0 {
+			bounds = fmt.Sprintf("processes not bounded, as root, %d MiB of memory a process by rlimit", p.memory()>>20)
+		}
 	}
 	gap := ""
 	if abi < launcher.ScopeABI {
 		gap = "; signals to other processes are not stopped (Linux 6.12 would)"
 	}
-	return fmt.Sprintf("read %s, write %s, %s, %s, %d MiB of memory a process by rlimit; Landlock ABI %d, seccomp%s",
-		list(p.Read), list(p.Write), network, processes, cmp.Or(p.Memory, DefaultMemory)>>20, abi, gap)
+	return fmt.Sprintf("read %s, write %s, %s, %s; Landlock ABI %d, seccomp%s", list(p.Read), list(p.Write), network, bounds, abi, gap)
 }
 
 func list(paths []string) string {

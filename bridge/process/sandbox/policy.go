@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 )
@@ -12,8 +13,11 @@ type Policy struct {
 	Write     []string // … that it may read and change
 	Network   bool     // IPv4 and IPv6, to any host; Unix sockets are never to be had
 	Processes int      // most processes and threads; 0 means DefaultProcesses
-	Memory    int64    // most bytes of memory of each process; 0 means DefaultMemory
+	Memory    int64    // most bytes of memory, of all processes where a cgroup bounds them, else of each; 0 means DefaultMemory
 }
+
+func (p *Policy) processes() int { return cmp.Or(p.Processes, DefaultProcesses) }
+func (p *Policy) memory() int64  { return cmp.Or(p.Memory, DefaultMemory) }
 
 // The defaults of a Policy.
 const (

@@ -33,6 +33,9 @@ func launch() error {
 	if err := unix.CloseRange(3, 1<<31-1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return named("close_range", err)
 	}
+	if err := o.join(); err != nil {
+		return err
+	}
 	if err := dropCapabilities(); err != nil {
 		return err
 	}
@@ -72,6 +75,19 @@ func dropCapabilities() error {
 		return named("capset", err)
 	}
 	return nil
+}
+
+// join enters the cgroup.
+func (o *Order) join() error {
+	if o.Group == "" {
+		return nil
+	}
+	f, err := os.OpenFile(o.Group+"/cgroup.procs", os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString("0") // this process
+	return errors.Join(err, f.Close())
 }
 
 // limit sets the limits of resources, never above those that there are.

@@ -29,6 +29,7 @@ type Order struct {
 
 	Network   bool   // it may use IPv4 and IPv6
 	Metadata  bool   // it may change modes, owners and times of files, wherever they are
+	Group     string // the folder of a cgroup that it belongs to; "" leaves it where it is
 	Processes uint64 // RLIMIT_NPROC; 0 leaves it
 	Memory    uint64 // RLIMIT_DATA; 0 leaves it
 }
@@ -38,6 +39,7 @@ const (
 	letterRead, letterWrite, letterDevice = 'r', 'w', 'd'
 	letterNetwork, letterMetadata         = 'n', 'c'
 	letterProcesses, letterBytes          = 'p', 'm'
+	letterGroup                           = 'g'
 	letterProgram                         = 'x' // its arguments follow
 )
 
@@ -57,6 +59,9 @@ func (o *Order) Arguments() []string {
 	}
 	if o.Metadata {
 		args = append(args, string(rune(letterMetadata)))
+	}
+	if o.Group != "" {
+		args = append(args, string(rune(letterGroup))+o.Group)
 	}
 	if o.Processes > 0 {
 		args = append(args, string(rune(letterProcesses))+strconv.FormatUint(o.Processes, 10))
@@ -84,6 +89,8 @@ func parse(args []string) (o Order, err error) {
 			o.Network = true
 		case letterMetadata:
 			o.Metadata = true
+		case letterGroup:
+			o.Group = value
 		case letterProcesses:
 			o.Processes, err = strconv.ParseUint(value, 10, 64)
 		case letterBytes:
