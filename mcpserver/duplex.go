@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -104,6 +105,9 @@ func (d *duplex) receiveBatch(msg message) {
 // close ends the session and waits for its requests. What is in the outbox already is still sent.
 func (d *duplex) close(reason error) {
 	d.box.end(reason)
+	if reason := d.box.reason(); reason == errSlow || reason == errCrowded {
+		d.server.log.Log(slog.LevelWarn, "ended a connection", "reason", reason, "principal", d.sender.principal.Name, "carrier", d.sender.carrier)
+	}
 	if d.server.begin() { // else Close ends the session
 		d.end(errEnded)
 		d.server.work.Done()

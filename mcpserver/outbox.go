@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"math"
+	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -312,7 +313,7 @@ func (o *outbox) isClosed() bool {
 }
 
 // drain passes batches to write until the outbox is closed and empty, write fails, or gone is
-// closed, and returns why. It calls idle every keepAlive.
+// closed, and returns why: errSlow if write has taken too long. It calls idle every keepAlive.
 func (o *outbox) drain(gone <-chan struct{}, write func([]*wire.Buffer) error, idle func() error) error {
 	o.setDraining(true)
 	defer o.setDraining(false)
@@ -340,7 +341,11 @@ func (o *outbox) drain(gone <-chan struct{}, write func([]*wire.Buffer) error, i
 			t.Reset(keepAlive)
 			err = idle()
 		}
-		if err != nil {
+		var late net.Error
+		switch {
+		case errors.As(err, &late) && late.Timeout():
+			return errSlow
+		case err != nil:
 			return err
 		}
 	}

@@ -3,6 +3,8 @@ package mcpserver
 import (
 	"fmt"
 	"math/rand/v2"
+	"net"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -223,5 +225,15 @@ func TestOutboxPatience(t *testing.T) {
 			}
 			synctest.Wait()
 		})
+	}
+}
+
+// A client that takes nothing of what is written to it is too slow, and the calls of its tools say so.
+func TestDrainLate(t *testing.T) {
+	o := box(1 << 20)
+	o.Notify("x", nil)
+	late := &net.OpError{Op: "write", Err: os.ErrDeadlineExceeded}
+	if err := o.drain(nil, func([]*wire.Buffer) error { return late }, nil); err != errSlow {
+		t.Errorf("it ended with %v", err)
 	}
 }

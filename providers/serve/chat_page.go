@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"net"
 	"sync"
 	"time"
 
@@ -30,14 +31,17 @@ type page struct {
 // pingTime is how often a page is pinged; after three times without an answer it has gone.
 const pingTime = 30 * time.Second
 
+// closeTime is how long a page may take for what is written to it last.
+const closeTime = time.Second
+
 // errSlow is why a page is closed that does not read.
-var errSlow = errors.New("too many events wait: connect again")
+var errSlow = errors.New("the page does not read what it is sent: connect again")
 
 // serve serves the connection until it ends, or ctx does.
 func (p *page) serve(ctx context.Context) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(p.chat.ctx, func() { cancel(context.Cause(p.chat.ctx)) })
-	defer stop()
+	defer context.AfterFunc(p.chat.ctx, func() { cancel(context.Cause(p.chat.ctx)) })()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(closeTime, func() { p.conn.Close() }) })() // ends a write that is under way
 	var writer sync.WaitGroup
 	writer.Go(func() { p.write(ctx) })
 	p.conn.SetReadLimit(p.chat.opts.Load().MaxBytes)
@@ -158,7 +162,7 @@ func (p *page) sendEvents() error {
 	for {
 		next, ok := p.talk.next(p.sent)
 		if !ok {
-			return errSlow
+			return p.slow()
 		}
 		if len(next) == 0 {
 			return nil
@@ -177,7 +181,20 @@ func (p *page) send(text []byte) error {
 	p.writing.Lock()
 	defer p.writing.Unlock()
 	p.conn.SetWriteDeadline(time.Now().Add(endpoint.WriteTimeout))
-	return p.conn.WriteMessage(websocket.TextMessage, text)
+	err := p.conn.WriteMessage(websocket.TextMessage, text)
+	if late, ok := err.(net.Error); ok && late.Timeout() {
+		err = p.slow()
+	}
+	if err != nil {
+		p.conn.Close()
+	}
+	return err
+}
+
+// slow logs that the page does not read, and returns errSlow.
+func (p *page) slow() error {
+	p.chat.opts.Load().Log.Warn("ended a connection of /chat", "reason", errSlow, "principal", p.caller.Principal.Name)
+	return errSlow
 }
 
 // sayClose tells the page why the connection ends.
@@ -194,5 +211,5 @@ func (p *page) sayClose(err error) {
 		code = websocket.ClosePolicyViolation // the credentials have ended
 	}
 	text := err.Error()
-	p.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, text[:min(len(text), 120)]), time.Now().Add(time.Second))
+	p.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, text[:min(len(text), 120)]), time.Now().Add(closeTime))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -331,6 +332,22 @@ func TestChatEnds(t *testing.T) {
 	kept, err := store.Load(context.Background(), id)
 	if err != nil || len(kept.Messages) == 0 {
 		t.Errorf("%v, %v", kept, err)
+	}
+}
+
+// The bridge does not wait for a page that does not read, nor do other pages.
+func TestChatDeaf(t *testing.T) {
+	f := newChatFront(t, serve.ChatOptions{}, says(strings.Repeat("a long text ", 600<<10)))
+	deaf, page := f.connect("ann"), f.connect("ann")
+	deaf.conn.NetConn().(*net.TCPConn).SetReadBuffer(4 << 10)
+	id := deaf.open(object{})["conversation"]
+	page.open(object{"conversation": id})
+	page.send(object{"type": "prompt", "id": "p1", "text": "Say something."})
+	page.until("done")
+	begun := time.Now()
+	f.chat.Close()
+	if took := time.Since(begun); took > 10*time.Second {
+		t.Errorf("it ended after %s", took)
 	}
 }
 
