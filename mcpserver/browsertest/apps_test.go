@@ -30,8 +30,9 @@ func TestApps(t *testing.T) {
 	servers, files := object{}, map[string]string{}
 	for _, name := range []string{"one", "two"} {
 		files[name] = filepath.Join(t.TempDir(), "page.html")
-		servers[name] = object{"command": os.Args[0], "env": object{upstreamMode: "apps", pageVar: files[name], nameVar: name}}
+		servers[name] = object{"command": os.Args[0], "env": object{upstreamMode: "apps", pageVar: files[name], nameVar: name}, "trust": name == "one"}
 	}
+	asked := map[string][]string{"one": {"one__change"}, "two": {"two__refresh", "two__change"}} // what two says of its tools does not count
 	for kind, host := range map[string]string{"opaque": "", "second origin": "localhost"} {
 		t.Run(kind, func(t *testing.T) {
 			listen, origin, console := "127.0.0.1:0", "null", object{}
@@ -51,7 +52,7 @@ func TestApps(t *testing.T) {
 			tab := browser.console(t, bridge)
 			tab.see(t, `document.querySelector(".live.on")`)
 			for _, name := range []string{"one", "two"} {
-				tab.showApp(t, bridge, name, origin)
+				tab.showApp(t, bridge, name, origin, asked[name]...)
 			}
 		})
 	}
@@ -67,16 +68,18 @@ func freeAddress(t *testing.T) string {
 	return ln.Addr().String()
 }
 
-// showApp calls the tool of a server that has a page, in a frame of an origin, and closes the page again.
-func (b tab) showApp(t *testing.T, bridge *running, name, origin string) {
+// showApp calls the tool of a server that has a page, in a frame of an origin, allows the calls that it asks for, and
+// closes the page again.
+func (b tab) showApp(t *testing.T, bridge *running, name, origin string, asked ...string) {
 	b.open(t, bridge, url.Values{"view": {"tools"}, "name": {name + "__show"}})
 	b.do(t, `globalThis.from = new Set(), addEventListener("message", (event) => from.add(event.origin))`)
 	b.see(t, `document.querySelector(".run button.primary")`)
 	b.do(t, `document.querySelector(".run button.primary").click()`)
-	b.see(t, `document.querySelector(".app [role=alert]")?.textContent.includes("call `+name+`__change")`)
-	const allow = `document.querySelector(".app [role=alert] button")`
-	b.see(t, allow+`.textContent === "Allow" && !`+allow+`.disabled`)
-	b.do(t, allow+`.click()`)
+	const question = `document.querySelector(".app [role=alert]")`
+	for _, tool := range asked {
+		b.see(t, question+`?.textContent.includes("call `+tool+` with") && `+question+`.querySelector("button:enabled").textContent === "Allow"`)
+		b.do(t, question+`.querySelector("button").click()`)
+	}
 	b.see(t, `document.querySelector(".app")?.textContent.includes("It says: done")`)
 	b.see(t, `document.querySelector(".app iframe").height > 0`)
 	b.see(t, fmt.Sprintf(`from.size === 1 && from.has(%q)`, origin))

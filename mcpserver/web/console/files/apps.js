@@ -191,14 +191,14 @@ class Host {
 	}
 
 	// callTool calls a tool of the page's own server, by the server's name for it or the bridge's. The person is
-	// asked, unless it only reads.
+	// asked, unless it only reads: what a server says of that counts if the server is trusted.
 	async callTool({ name, arguments: args = {} }) {
 		const own = this.items.filter((i) => i.server === this.item.server);
 		const tool = own.find((i) => (i.own || i.name) === name) ?? own.find((i) => i.name === name);
 		if (!tool) throw failure(-32602, `${this.item.server} has no tool ${name}`);
 		const { visibility } = tool.definition._meta?.ui ?? {};
 		if (visibility && !visibility.includes("app")) throw failure(-32602, `tool ${name} is not for pages`);
-		if (tool.definition.annotations?.readOnlyHint !== true) await this.ask(`It wants to call ${tool.name} with ${shown(args)}.`);
+		if (tool.untrusted || tool.definition.annotations?.readOnlyHint !== true) await this.ask(`It wants to call ${tool.name} with ${shown(args)}.`);
 		this.say(`It calls ${tool.name}.`);
 		return request("tools/call", { name: tool.name, arguments: args }, { name: tool.name, signal: this.abort.signal });
 	}
@@ -216,7 +216,10 @@ class Host {
 
 	async openLink(url) {
 		if (!/^https?:\/\//i.test(url ?? "") || !URL.canParse(url)) throw failure(-32602, "expected a URL of http or https");
-		await this.ask(`It wants to open ${new URL(url).href} in a new tab.`);
+		const { href, username, password } = new URL(url);
+		if (username || password) throw failure(-32602, "expected a URL without a name of a user: it would hide where it leads");
+		if (href.length > mostAsked) throw failure(-32602, `expected a URL of at most ${mostAsked} characters`);
+		await this.ask(`It wants to open ${href} in a new tab.`);
 		window.open(url, "_blank", "noopener,noreferrer");
 		return {};
 	}
