@@ -148,7 +148,8 @@ func TestConsoleHostile(t *testing.T) {
 	if err := os.WriteFile(definitions, []byte(`{"tools": [
 		{"name": "element", "title": [`+element+`], "description": `+element+`, "inputSchema": {"type": "object"}},
 		{"name": "long", "description": "`+long+`", "inputSchema": {"type": "object", "properties": {"one": {"enum": [`+strings.Repeat(`"x", `, 100_000)+`"y"]}}}},
-		{"name": "wide", "description": "Many.", "inputSchema": {"type": "object", "required": ["p2999"], "properties": {`+wide+`}}}
+		{"name": "wide", "description": "Many.", "inputSchema": {"type": "object", "required": ["p2999"], "properties": {`+wide+`}}},
+		{"name": "car", "description": "Built by somebody.", "inputSchema": {"type": "object", "required": ["constructor"], "properties": {"constructor": {"type": "string"}, "__proto__": {"type": "string"}}}}
 	], "prompts": [
 		{"name": "element", `+odd+`, "arguments": [{"name": "a", "title": `+element+`, "description": `+element+`, "required": `+element+`}, {"name": `+element+`}, 5, {"name": "`+long+`", "description": "`+long+`"}]},
 		{"name": "none", "arguments": `+element+`},
@@ -182,6 +183,8 @@ func TestConsoleHostile(t *testing.T) {
 	tab.enter(t, `[id="arguments.p2500"]`, "found")
 	tab.click(t, "as JSON")
 	tab.see(t, `document.querySelector("textarea[aria-label=Arguments]")?.value.includes("found")`)
+	tab.open(t, bridge, url.Values{"view": {"tools"}, "name": {"car"}})
+	tab.see(t, `document.querySelectorAll(".run textarea").length === 2 && [...document.querySelectorAll(".run textarea")].every((field) => field.value === "")`)
 	tab.open(t, bridge, url.Values{"view": {"tools"}, "kind": {"prompts"}, "name": {"words"}})
 	tab.see(t, `document.querySelector(".run label")?.textContent.startsWith("\\u202e<b id=broken>")`)
 	for _, kind := range []string{"prompts", "resources", "templates"} {
@@ -201,6 +204,53 @@ func TestConsoleHostile(t *testing.T) {
 			tab.see(t, `!document.querySelector("#broken, .detail img, a[href^=javascript]") && document.title !== "broken" && document.documentElement.scrollWidth <= innerWidth`)
 			tab.picture(t, fmt.Sprintf("hostile-%s-%d", kind, i))
 		}
+	}
+}
+
+// Whatever a server has as a prompt or resource is shown, as text, and soon: of what is long, its beginning.
+func TestConsoleHostileContents(t *testing.T) {
+	definitions := filepath.Join(t.TempDir(), "definitions.json")
+	const element = `{"type": "div", "props": {"id": "broken", "dangerouslySetInnerHTML": {"__html": "<b>broken</b>"}}, "__b": 1}`
+	const evil = `[a](javascript:document.title='broken') [b](JaVaScRiPt:x) [c](data:text/html,<script>x</script>) ![d](https://example.com/x.png) [e](//example.com) <img src=x onerror=document.title='broken'> <javascript:x>`
+	part := func(text string) string {
+		raw, _ := json.Marshal(text)
+		return `{"contents": [{"uri": "file:///notes.md", "text": ` + string(raw) + `}]}`
+	}
+	nested := strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000)
+	program, browser := build(t), startBrowser(t)
+	bridge := serve(t, program, object{"mcpServers": object{"gallery": upstreamOf("gallery", object{"env": object{upstreamMode: "gallery", definitionsFile: definitions}})}})
+	for _, c := range []struct{ name, method, result, shows string }{
+		{"messages", "prompts/get", `{"description": ` + element + `, "messages": [null, 5, {"role": ` + element + `, "content": null}, {"role": "\u202euser", "content": {"type": "text", "text": "` + evil + `"}},
+			{"content": [{"type": "text", "text": "in a list"}]}, {"content": {"type": "resource_link", "uri": "javascript:document.title='broken'", "name": "\u202e", "description": "` + strings.Repeat("A", 100_000) + `"}},
+			{"content": {"type": "resource_link", "uri": "file:///\ud800", "title": ` + element + `}}, {"content": {"type": "resource", "resource": {"uri": "javascript:x", "mimeType": ` + element + `, "text": "inside"}}},
+			{"content": {"type": "image", "mimeType": "image/png", "data": "x\" onerror=\"document.title='broken'"}}, {"content": {"type": "image", "mimeType": "image/svg+xml", "data": "PHN2Zy8+"}}]}`, "inside"},
+		{"no messages", "prompts/get", `{"messages": ` + element + `}`, "props"},
+		{"parts", "resources/read", `{"contents": [null, 5, {"uri": ` + element + `, "text": "named"}, {"uri": "x", "mimeType": "` + strings.Repeat("A", 100_000) + `", "blob": "AAAA"}, {"uri": "x", "text": ` + element + `}]}`, "named"},
+		{"a long word", "resources/read", part("begins" + strings.Repeat("A", 8<<20)), "begins"},
+		{"many lines", "resources/read", part(strings.Repeat("line\n", 1<<20)), "all 5242880 characters"},
+		{"a deep cell", "resources/read", part(`[{"__proto__": ` + nested + `, "constructor": "seen"}]`), "seen"},
+		{"a wide tree", "resources/read", part("[" + strings.Repeat("["+strings.Repeat("1,", 999)+"1],", 999) + `"end"]`), "500 more"},
+		{"a wide table", "resources/read", part("a|b\n-|-\n" + strings.Repeat("|", 90_000) + "\nlast|row"), "last"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if err := os.WriteFile(definitions, []byte(`{"`+c.method+`": `+c.result+`}`), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			tab := browser.console(t, bridge)
+			if c.method == "prompts/get" {
+				tab.open(t, bridge, url.Values{"view": {"tools"}, "kind": {"prompts"}, "name": {"greet"}})
+				tab.enter(t, `[id="arguments.who"]`, "Ann")
+				tab.click(t, "Get")
+			} else {
+				tab.open(t, bridge, url.Values{"view": {"tools"}, "kind": {"resources"}, "name": {"file:///notes.md"}})
+				tab.click(t, "Read")
+			}
+			shown, _ := json.Marshal(c.shows)
+			tab.see(t, `document.querySelector(".outcome")?.textContent.includes(`+string(shown)+`)`)
+			tab.see(t, `document.querySelectorAll("*").length < 5000 && document.querySelector(".outcome").textContent.length < 250000`)
+			tab.see(t, `!document.querySelector("#broken, .outcome a:not([href^='?']), .outcome img:not([src^='data:image/png'])") && document.title !== "broken" && document.documentElement.scrollWidth <= innerWidth`)
+			tab.picture(t, "contents")
+		})
 	}
 }
 

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// definitionsFile in the environment names a file that has more tools of the gallery.
+// definitionsFile in the environment names a file that has more tools of the gallery, or an object with more of all
+// that it lists, and with results by the method.
 const definitionsFile = "BROWSERTEST_DEFINITIONS"
 
 // answers is a server over stdio that answers requests by their method, or never for nil.
@@ -45,6 +46,9 @@ func answers(in io.Reader, out io.Writer, name string, answer func(method string
 // gallery is an MCP server whose schemas and results are of every kind that the console shows.
 func gallery(in io.Reader, out io.Writer, definitions string) {
 	answers(in, out, "gallery", func(method string, params json.RawMessage) any {
+		if result := given(definitions)[method]; result != nil {
+			return result
+		}
 		switch method {
 		case "tools/list":
 			return object{"tools": append(galleryTools(), defined(definitions, "tools")...)}
@@ -72,15 +76,20 @@ func gallery(in io.Reader, out io.Writer, definitions string) {
 
 // defined returns the definitions of a kind in a file, which has lists by their kind, or those of tools alone.
 func defined(file, kind string) (more []object) {
-	text, err := os.ReadFile(file)
-	var lists map[string][]object
-	if err == nil && json.Unmarshal(text, &lists) == nil {
-		return lists[kind]
-	}
-	if err == nil && kind == "tools" {
+	all := given(file)
+	if text, err := os.ReadFile(file); err == nil && all == nil && kind == "tools" {
 		json.Unmarshal(text, &more)
 	}
+	json.Unmarshal(all[kind], &more)
 	return more
+}
+
+// given returns the members of the object in a file; nil if there is none.
+func given(file string) (all map[string]json.RawMessage) {
+	if text, err := os.ReadFile(file); err != nil || json.Unmarshal(text, &all) != nil {
+		return nil
+	}
+	return all
 }
 
 // order is a schema with what forms find hard.

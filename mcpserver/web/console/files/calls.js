@@ -2,7 +2,7 @@
 import { html, useEffect, useMemo, useReducer, useRef, useState } from "./html.js";
 import { follow } from "./api.js";
 import { Content } from "./content.js";
-import { clock, duration, size, spoken, Tree } from "./format.js";
+import { clock, duration, size, spoken, Tree, visible } from "./format.js";
 import { useRead } from "./hooks.js";
 import { List } from "./list.js";
 import { Panel } from "./panel.js";
@@ -72,8 +72,8 @@ export function CallsView({ calls, servers, callers, url, go, contents, setConte
 				<${List} items=${shown} height=${34} keyOf=${(c) => String(c.number)} label="Calls" chosen=${url.call} choose=${(call) => go({ call: call ?? "" })}
 					empty=${all.length ? "No call matches." : "No calls yet. What clients call appears here as it happens."}
 					row=${({ call }) => html`
-						<span class="time">${clock(call.time)}</span><span class="who" title=${call.principal}>${who(call)}</span>
-						<span class="what"><i class=${`dot ${bad(call.outcome) ? "bad" : call.outcome === "ok" ? "good" : "warn"}`}></i><b>${call.target || call.method}</b>${bad(call.outcome) && html` <em>${call.outcome.replaceAll("_", " ")}</em>`}</span>
+						<span class="time">${clock(call.time)}</span><span class="who" title=${call.principal}>${visible(who(call))}</span>
+						<span class="what"><i class=${`dot ${bad(call.outcome) ? "bad" : call.outcome === "ok" ? "good" : "warn"}`}></i><b>${visible(call.target || call.method)}</b>${bad(call.outcome) && html` <em>${call.outcome.replaceAll("_", " ")}</em>`}</span>
 						<span class="server">${call.server ?? ""}</span>
 						<span class="num took"><i class="meter" style=${{ width: `${Math.max(2, 100 * Math.sqrt(call.ms / longest))}%` }}></i>${duration(call.ms)}</span>
 						<span class="num size">${size(call.in)}</span><span class="num size">${size(call.out)}</span>`} />

@@ -134,5 +134,5 @@ function Question({ call, talk }) {
 	return html`<div ref=${own}>
 		${call.about && html`<p class="muted">${call.about}</p>`}
 		${call.why && html`<p>${call.why}</p>`}
-		<${Ask} label=${`May ${call.name} be called?`} shown=${html`<${Tree} value=${call.arguments ?? {}} open=${Infinity} />`} text=${JSON.stringify(call.arguments ?? {}, null, 2)} fixed=${call.fixed} decide=${decide} /></div>`;
+		<${Ask} label=${`May ${call.name} be called?`} shown=${html`<${Tree} value=${call.arguments ?? {}} open=${Infinity} room=${5000} />`} text=${JSON.stringify(call.arguments ?? {}, null, 2)} fixed=${call.fixed} decide=${decide} /></div>`;
 }

@@ -1,16 +1,16 @@
 // The content of results: text, Markdown, tables, pictures and sound as such, all else as JSON. Nothing that a
 // server has sent becomes HTML.
 import { html, useMemo, useState } from "./html.js";
-import { size, Tree } from "./format.js";
+import { clip, Long, plain, size, Tree, visible } from "./format.js";
 import { looksLike, Markdown } from "./markdown.js";
 import { Tabs } from "./tabs.js";
 
 // Content shows the result of a call, a prompt or a resource.
 export function Content({ result }) {
 	const parts = result?.content ?? result?.contents;
-	if (Array.isArray(result?.messages)) return html`<div class="content">${result.messages.map((m, i) => html`<div key=${i}><h4>${m.role}</h4><${Part} part=${m.content} /></div>`)}</div>`;
+	if (Array.isArray(result?.messages)) return html`<div class="content">${result.messages.map((m, i) => html`<div key=${i}><h4>${named(m?.role)}</h4><${Part} part=${m?.content ?? m} /></div>`)}</div>`;
 	if (!Array.isArray(parts)) return html`<${Value} value=${result} />`;
-	const twice = result.structuredContent !== undefined && parts.length === 1 && same(parts[0].text, result.structuredContent);
+	const twice = result.structuredContent !== undefined && parts.length === 1 && same(parts[0]?.text, result.structuredContent);
 	return html`<div class=${result.isError ? "content failed" : "content"}>
 		${!twice && parts.map((c, i) => html`<${Part} key=${i} part=${c} />`)}
 		${parts.length === 0 && result.structuredContent === undefined && html`<p class="muted">The result is empty.</p>`}
@@ -27,16 +27,19 @@ function same(text, value) {
 	}
 }
 
+// named is what a server calls something.
+const named = (v) => clip(visible(plain(v)), 300);
+
 const pictures = /^image\/(png|jpeg|gif|webp|avif)$/, sounds = /^audio\/[\w.+-]+$/;
 
 function Part({ part: c }) {
 	const inner = c?.type === "resource" ? c.resource : c;
-	const data = inner?.data ?? inner?.blob, kind = inner?.mimeType ?? "";
-	if (typeof inner?.text === "string") return html`${inner.uri && html`<h4>${inner.uri} <span>${kind}</span></h4>`}<${Text} text=${inner.text} kind=${kind} />`;
+	const data = inner?.data ?? inner?.blob, kind = plain(inner?.mimeType);
+	if (typeof inner?.text === "string") return html`${inner.uri && html`<h4>${named(inner.uri)} <span>${named(kind)}</span></h4>`}<${Text} text=${inner.text} kind=${kind} />`;
 	if (typeof data === "string" && pictures.test(kind)) return html`<figure><img src=${`data:${kind};base64,${data}`} alt=${`An image of the result, ${kind}`} /><figcaption>${kind}, ${size(bytesOf(data))}</figcaption></figure>`;
 	if (typeof data === "string" && sounds.test(kind)) return html`<figure><audio controls src=${`data:${kind};base64,${data}`}></audio><figcaption>${kind}, ${size(bytesOf(data))}</figcaption></figure>`;
-	if (c?.type === "resource_link") return html`<p class="note"><b>${c.title ?? c.name}</b> <code>${c.uri}</code> ${c.description ?? ""} <a href=${`?view=tools&kind=resources&name=${encodeURIComponent(c.uri)}`}>Look at it</a></p>`;
-	if (typeof data === "string") return html`<p class="muted">${kind || "bytes"}, ${size(bytesOf(data))}</p>`;
+	if (c?.type === "resource_link") return html`<p class="note"><b>${named(c.title ?? c.name)}</b> <code>${named(c.uri)}</code> <${Long} text=${c.description} /> <a href=${`?${new URLSearchParams({ view: "tools", kind: "resources", name: c.uri })}`}>Look at it</a></p>`;
+	if (typeof data === "string") return html`<p class="muted">${named(kind) || "bytes"}, ${size(bytesOf(data))}</p>`;
 	return html`<${Tree} value=${c} />`;
 }
 
@@ -64,6 +67,8 @@ function Value({ value }) {
 	return html`<${Shown} ways=${ways} />`;
 }
 
+const mostText = 100_000; // characters of a text that are shown at first: browsers need seconds for millions
+
 const titles = { table: "Table", tree: "Tree", markdown: "Markdown", text: "Text" };
 
 function Shown({ ways }) {
@@ -72,7 +77,7 @@ function Shown({ ways }) {
 	const way = all.includes(picked) ? picked : all[0], value = ways[way];
 	return html`<div class="shown">
 		${all.length > 1 && html`<${Tabs} label="How it is shown" all=${Object.fromEntries(all.map((w) => [w, titles[w]]))} chosen=${way} choose=${setPicked} />`}
-		${way === "table" ? html`<${Table} rows=${rowsOf(value)} />` : way === "tree" ? html`<${Tree} value=${value} />` : way === "markdown" ? html`<${Markdown} text=${value} />` : html`<pre tabindex="0">${value}</pre>`}</div>`;
+		${way === "table" ? html`<${Table} rows=${rowsOf(value)} />` : way === "tree" ? html`<${Tree} value=${value} />` : way === "markdown" ? html`<${Markdown} text=${value} />` : html`<pre tabindex="0"><${Long} text=${value} most=${mostText} /></pre>`}</div>`;
 }
 
 // rowsOf returns the objects of which a value is a list, or its only list; null for anything else.
@@ -92,10 +97,10 @@ function Table({ rows }) {
 	const sorted = useMemo(() => (sort.by ? rows.toSorted((a, b) => (sort.down ? -1 : 1) * order(a[sort.by], b[sort.by])) : rows), [rows, sort]);
 	const shown = all ? sorted.slice(0, 5000) : sorted.slice(0, mostRows);
 	return html`<div class="scroll" tabindex="0" role="region" aria-label="Table of the result"><table>
-		<thead><tr>${columns.map((c) => html`<th key=${c} class=${typeof rows[0][c] === "number" ? "num" : ""} aria-sort=${sort.by !== c ? "none" : sort.down ? "descending" : "ascending"}><button type="button" class="plain" onClick=${() => setSort({ by: c, down: sort.by === c && !sort.down })}>${c}${sort.by === c ? (sort.down ? " ↓" : " ↑") : ""}</button></th>`)}</tr></thead>
+		<thead><tr>${columns.map((c) => html`<th key=${c} class=${typeof rows[0][c] === "number" ? "num" : ""} aria-sort=${sort.by !== c ? "none" : sort.down ? "descending" : "ascending"}><button type="button" class="plain" onClick=${() => setSort({ by: c, down: sort.by === c && !sort.down })}>${named(c)}${sort.by === c ? (sort.down ? " ↓" : " ↑") : ""}</button></th>`)}</tr></thead>
 		<tbody>${shown.map((r, i) => html`<tr key=${i}>${columns.map((c) => html`<td key=${c} class=${typeof r[c] === "number" ? "num" : ""}>${cell(r[c])}</td>`)}</tr>`)}</tbody></table></div>
 		${shown.length < rows.length && html`<p class="muted">${shown.length} of ${rows.length} rows ${!all && html`<button type="button" onClick=${() => setAll(true)}>Show more</button>`}</p>`}`;
 }
 
 const order = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : String(a ?? "").localeCompare(String(b ?? "")));
-const cell = (v) => (v === undefined || v === null ? "" : typeof v === "object" ? JSON.stringify(v) : String(v));
+const cell = (v) => clip(plain(v), 2000);

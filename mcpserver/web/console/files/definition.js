@@ -1,8 +1,11 @@
 // A tool's definition in each format, how it differs from that of another tool, and how it fares with each
 // provider.
 import { html, useMemo } from "./html.js";
+import { Long } from "./format.js";
 import { Diff } from "./diff.js";
 import { useRead } from "./hooks.js";
+
+const mostText = 100_000; // characters of a definition that are shown at first
 
 const pretty = (value) => (value === undefined ? "" : JSON.stringify(value, null, 2));
 
@@ -32,7 +35,7 @@ export function Definition({ item, items, url, go }) {
 		${left.notes.length > 0 && html`<details class="note"><summary>${left.notes.length === 1 ? "1 thing is" : `${left.notes.length} things are`} other than as listed</summary><${Notes} notes=${left.notes} /></details>`}
 		${format && own.value && !left.text ? html`<p class="note warned">This format cannot express the tool.</p>`
 			: right ? html`<${Diff} before=${right.text} now=${left.text} label="The difference of the definitions" />`
-				: html`<pre tabindex="0" aria-label="Definition">${left.text || "…"}</pre>`}`;
+				: html`<pre tabindex="0" aria-label="Definition"><${Long} text=${left.text || "…"} most=${mostText} /></pre>`}`;
 }
 
 export const Notes = ({ notes }) => (notes?.length ? html`<ul class="notes">${notes.map((n, i) => html`<li key=${i}>${n.path && html`<code>${n.path}</code> `}${n.text} <small>${n.rule}</small></li>`)}</ul>` : null);

@@ -11,13 +11,13 @@ export function Fields({ schema, root, value, put, path }) {
 	const [shown, setShown] = useState(mostFields);
 	const [sought, setSought] = useState("");
 	const s = resolve(schema, root), required = new Set(requiredOf(s));
-	const object = value ?? {};
-	const fixed = ([name, p]) => required.has(name) && object[name] !== undefined && resolve(p, root).const !== undefined;
+	const object = value ?? {}, own = (name) => (Object.hasOwn(object, name) ? object[name] : undefined);
+	const fixed = ([name, p]) => required.has(name) && own(name) !== undefined && resolve(p, root).const !== undefined;
 	let fields = Object.entries(s.properties ?? {}).filter((f) => !fixed(f));
 	const many = fields.length > mostFields, all = fields.length;
 	if (many) fields = [true, false].flatMap((needed) => fields.filter(([name]) => required.has(name) === needed)).filter(([name]) => name.toLowerCase().includes(sought.toLowerCase()));
 	return html`${many && html`<input type="search" aria-label="Find a field" placeholder=${`Find one of ${all} fields`} value=${sought} onInput=${(e) => setSought(e.target.value)} />`}
-		${fields.slice(0, shown).map(([name, p]) => html`<${Field} key=${name} schema=${p} root=${root} name=${name} needed=${required.has(name)} value=${object[name]} path=${`${path}.${name}`}
+		${fields.slice(0, shown).map(([name, p]) => html`<${Field} key=${name} schema=${p} root=${root} name=${name} needed=${required.has(name)} value=${own(name)} path=${`${path}.${name}`}
 			put=${(v) => put(v === undefined ? without(object, name) : { ...object, [name]: v })} />`)}
 		${fields.length > shown && html`<button type="button" class="add" onClick=${() => setShown(shown + mostFields)}>${Math.min(mostFields, fields.length - shown)} more of ${fields.length - shown}</button>`}`;
 }

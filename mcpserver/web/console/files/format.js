@@ -1,5 +1,5 @@
 // How things are written, and shown: durations, sizes, JSON.
-import { html, useState } from "./html.js";
+import { html, json, useState } from "./html.js";
 
 export const duration = (ms) => (ms === 0 ? "< 1 ms" : ms < 1 ? `${ms.toFixed(2)} ms` : ms < 1000 ? `${ms.toFixed(ms < 10 ? 1 : 0)} ms` : ms < 60000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.floor(ms / 60000)} min`);
 export const size = (n) => (n < 1000 ? `${n} B` : n < 1e6 ? `${(n / 1e3).toFixed(1)} kB` : `${(n / 1e6).toFixed(1)} MB`);
@@ -35,7 +35,7 @@ export const visible = (text) => text.replace(/(?<![^\x00-\x7f])\ufe0f|(?!\ufe0f
 export const clip = (text, most) => (text.length > most ? `${text.slice(0, most)}…` : text);
 
 // plain is what a server has for a text, as text.
-export const plain = (v) => (v !== null && typeof v === "object" ? JSON.stringify(v) : String(v ?? ""));
+export const plain = (v) => (v !== null && typeof v === "object" ? json(v) : String(v ?? ""));
 
 // Long shows the beginning of what may be a long text, and the rest to who asks for it.
 export function Long({ text, most = 1000 }) {
@@ -44,19 +44,20 @@ export function Long({ text, most = 1000 }) {
 	return html`${clip(whole, most)} <button type="button" class="chip" onClick=${() => setAll(true)}>all ${whole.length} characters</button>`;
 }
 
-// Tree shows a value of JSON, which can be folded: open is how many levels are not at first.
-export function Tree({ value, name, open = 2 }) {
-	const [shown, setShown] = useState(open > 0);
+// Tree shows a value of JSON, which can be folded: open is how many levels are not at first, and room how many members
+// all of these may have together.
+export function Tree({ value, name, open = 2, room = 500 }) {
+	const entries = value !== null && typeof value === "object" ? Object.entries(value) : [];
+	const [shown, setShown] = useState(open > 0 && (name === undefined || entries.length <= room));
 	const label = name === undefined ? null : html`<span class="key">${visible(name)}</span>: `;
 	if (value === null || typeof value !== "object") {
 		return html`<div class="leaf">${label}<span class=${`value ${typeof value}`}>${visible(JSON.stringify(value))}</span></div>`;
 	}
-	const entries = Object.entries(value);
 	const about = Array.isArray(value) ? `[${entries.length}]` : `{${entries.length}}`;
 	if (!entries.length) return html`<div class="leaf">${label}<span class="muted">${about}</span></div>`;
 	return html`<div class="node">
 		<button class="fold" aria-expanded=${shown} onClick=${() => setShown(!shown)}>${shown ? "▾" : "▸"} ${label}<span class="muted">${about}</span></button>
-		${shown && html`<div class="inner">${entries.slice(0, 500).map(([k, v]) => html`<${Tree} key=${k} name=${k} value=${v} open=${open - 1} />`)}
+		${shown && html`<div class="inner">${entries.slice(0, 500).map(([k, v]) => html`<${Tree} key=${k} name=${k} value=${v} open=${open - 1} room=${Math.floor(room / entries.length)} />`)}
 			${entries.length > 500 && html`<div class="muted">… ${entries.length - 500} more</div>`}</div>`}
 	</div>`;
 }

@@ -12,13 +12,22 @@ export function html(strings, ...values) {
 	return make(strings, ...values.map((v, i) => (own[i] ? child(v) : v)));
 }
 
+// json is a value as JSON. Browsers read values that are nested more deeply than they can write.
+export function json(v) {
+	try {
+		return JSON.stringify(v);
+	} catch {
+		return "…";
+	}
+}
+
 const longest = 1000; // characters of a word
 
 function child(v) {
 	if (typeof v === "string") return v.length > longest && /\S{1001}/.test(v) ? broken(v) : v;
 	if (v === null || typeof v !== "object") return v;
 	if (Array.isArray(v)) return v.map(child);
-	return v.constructor === undefined ? v : child(JSON.stringify(v)); // JSON has no object without a constructor
+	return v.constructor === undefined ? v : child(json(v)); // JSON has no object without a constructor
 }
 
 // broken is a text that may be broken within its long words. To find where, browsers take the square of a word's

@@ -1,17 +1,19 @@
 // Markdown as elements of the page. Nothing in it becomes HTML: what is not Markdown is text. Images are not
 // loaded, but named.
 import { html, useMemo } from "./html.js";
+import { Long } from "./format.js";
 
 // Bounds, as some expressions below take the square of a length: more is shown as text.
 const most = 100_000; // characters of a text
 const longest = 2000; // characters of a line
 const paragraph = 4000; // characters of what stands in a block
+const widest = 100; // cells of a row; others are not shown
 
 // looksLike reports whether a text has marks of Markdown.
 export const looksLike = (text) => text.length <= most && /^(#{1,6} |[-*+] \S|\d+[.)] \S|> |```|\|.*\|\s*$)|\*\*[^*\n]+\*\*|\[[^\]\n]+\]\(https?:/m.test(text.slice(0, paragraph));
 
 export function Markdown({ text }) {
-	const shown = useMemo(() => (text.length > most ? html`<pre>${text}</pre>` : blocks(text.split(/\r?\n/), 0)), [text]);
+	const shown = useMemo(() => (text.length > most ? html`<pre><${Long} text=${text} most=${most} /></pre>` : blocks(text.split(/\r?\n/), 0)), [text]);
 	return html`<div class="markdown">${shown}</div>`;
 }
 
@@ -84,7 +86,7 @@ function list(lines, depth) {
 	return /\d/.test(item.exec(lines[0])[2]) ? html`<ol start=${parseInt(item.exec(lines[0])[2], 10)}>${rows}</ol>` : html`<ul>${rows}</ul>`;
 }
 
-const cells = (line) => line.trim().replace(/^\||\|$/g, "").split(/(?<!\\)\|/).map((c) => inline(c.trim().replaceAll("\\|", "|")));
+const cells = (line) => line.trim().replace(/^\||\|$/g, "").split(/(?<!\\)\|/, widest).map((c) => inline(c.trim().replaceAll("\\|", "|")));
 
 function table(head, rows) {
 	return html`<div class="scroll" tabindex="0" role="region" aria-label="Table"><table><thead><tr>${cells(head).map((c) => html`<th>${c}</th>`)}</tr></thead>

@@ -96,8 +96,8 @@ export function fits(value, s, root) {
 		case "array": return Array.isArray(value);
 		case "object":
 			return value !== null && typeof value === "object" && !Array.isArray(value)
-				&& Object.entries(s.properties).every(([k, p]) => resolve(p, root).const === undefined || value[k] === resolve(p, root).const)
-				&& requiredOf(s).every((k) => k in value || resolve(s.properties[k], root).const === undefined);
+				&& Object.entries(s.properties).every(([k, p]) => resolve(p, root).const === undefined || Object.hasOwn(value, k) && value[k] === resolve(p, root).const)
+				&& requiredOf(s).every((k) => Object.hasOwn(value, k) || resolve(s.properties[k], root).const === undefined);
 	}
 	return true;
 }
