@@ -15,7 +15,7 @@
 // the link, and the bridge at the other end, the hub, opens the streams.
 //
 //   - keys.go: what follows from a secret. node.go: this process, its ids and listener. sessions.go: who goes
-//     on with a session.
+//     on with a session. book.go: what all nodes know of something.
 //   - link.go: a connection of two nodes. peer.go: the link to one of them, and its streams. forward.go: a
 //     request on a stream.
 //   - lend.go: what the ends of a lent link have in common. hub.go: that of the hub. lender.go: the other.

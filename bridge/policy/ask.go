@@ -30,7 +30,7 @@ func (s *session) ask(ctx context.Context, req *bridge.Request, c *Call, known *
 	var answer Answer
 	var by string
 	for found := false; !found; {
-		r, fault := s.opts.Desk.ask(a, vet)
+		r, fault := s.opts.Desk.ask(ctx, a, vet)
 		if fault != nil {
 			return bridge.Failed(fault)
 		}
@@ -40,8 +40,10 @@ func (s *session) ask(ctx context.Context, req *bridge.Request, c *Call, known *
 		switch {
 		case ctx.Err() != nil && (err != nil || !found):
 			return bridge.Failed(toolformat.Errorf(toolformat.Canceled, "canceled"))
-		case err != nil:
+		case err == errUndecided:
 			return s.undecided(r)
+		case err != nil:
+			return bridge.Failed(toolformat.Errorf(toolformat.Unavailable, "%v", err))
 		}
 	}
 	if !answer.Approve {
@@ -55,6 +57,9 @@ func (s *session) ask(ctx context.Context, req *bridge.Request, c *Call, known *
 		edited := known.call(s.caller, req) // of another client than that which has asked, perhaps
 		if r := known.decide(&edited); r.Verdict == Deny {
 			return denied(r.Rule, r.Reason, "")
+		}
+		if err := vet(answer.Arguments); err != nil { // they may have been set where nobody could know
+			return denied("", err.Error(), by)
 		}
 	}
 	if stopped := s.opts.Desk.Stopped(); stopped != "" { // meanwhile

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -41,18 +42,21 @@ type Desk struct {
 	running atomic.Int64           // calls that nobody has to decide about any more
 	pages   atomic.Pointer[string] // of SetPages
 
-	mu   sync.Mutex // guards what follows
-	opts DeskOptions
-	all  []*request // the oldest first
-	open map[key]*request
+	mu    sync.Mutex // guards what follows
+	opts  DeskOptions
+	stops map[string]string // reasons, by who has stopped all calls
+	book  Book              // nil means that nobody else has Approvals of these callers
+	all   []*request        // the oldest first
+	open  map[key]*request
 }
 
 // request is an Approval of which a call may yet find the decision.
 type request struct {
 	Approval // its State, Expires, By and Note, and answer below, are guarded by Desk.mu
 	key      key
+	revision uint64                       // of what the Book has of it
 	until    time.Time                    // when it expires without an answer
-	vet      func(arguments []byte) error // says why a person cannot set them
+	vet      func(arguments []byte) error // says why a person cannot set them; nil for a call at another Desk
 	answer   Answer
 	decided  chan struct{} // closed when there is an answer, or no time left
 	turn     chan struct{} // holds one while a client is asked
@@ -69,7 +73,7 @@ func (r *request) isDecided() bool {
 
 // NewDesk returns a Desk without Approvals.
 func NewDesk(opts DeskOptions) *Desk {
-	d := &Desk{open: map[key]*request{}}
+	d := &Desk{open: map[key]*request{}, stops: map[string]string{}}
 	d.Configure(opts)
 	return d
 }
@@ -91,11 +95,13 @@ func (d *Desk) options() DeskOptions {
 }
 
 // Stop denies all calls from now on, for a reason that callers are told, which is not "", and the Approvals that
-// are undecided. It returns how many of these there were, and how many calls run, which go on.
-func (d *Desk) Stop(reason string) (denied, running int) {
-	d.stopped.Store(&reason)
+// are undecided, until Resume with the same who. It returns how many of these there were, and how many calls
+// run, which go on.
+func (d *Desk) Stop(who, reason string) (denied, running int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.stops[who] = reason
+	d.heedStops()
 	d.expire(time.Now())
 	for _, r := range d.all {
 		if r.State == Pending {
@@ -110,7 +116,22 @@ func (d *Desk) Stop(reason string) (denied, running int) {
 const stoppedNote = "all calls are stopped: "
 
 // Resume ends what Stop has begun.
-func (d *Desk) Resume() { d.stopped.Store(nil) }
+func (d *Desk) Resume(who string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.stops, who)
+	d.heedStops()
+}
+
+// heedStops makes stopped what stops says; d.mu is held.
+func (d *Desk) heedStops() {
+	d.stopped.Store(nil)
+	for _, who := range slices.Sorted(maps.Keys(d.stops)) {
+		reason := d.stops[who]
+		d.stopped.Store(&reason)
+		return
+	}
+}
 
 // Stopped returns why all calls are denied; "" if they are not.
 func (d *Desk) Stopped() string {
@@ -173,6 +194,9 @@ func (r *request) accept(arguments json.RawMessage) error {
 	case !isObject(arguments):
 		return errors.New("the arguments are not a JSON object")
 	}
+	if r.vet == nil {
+		return nil // the call is refused then
+	}
 	return r.vet(arguments)
 }
 
@@ -192,18 +216,34 @@ func (d *Desk) Decide(id string, answer Answer, by string) (Approval, error) {
 			return r.Approval, fmt.Errorf("approval %s: %w", r.ID, err)
 		}
 	}
-	d.settle(r, answer, by)
-	return r.Approval, nil
+	if d.book == nil {
+		d.settle(r, answer, by)
+		return r.Approval, nil
+	}
+	decided, book, revision := r.Approval, d.book, r.revision
+	decided.settle(answer, by, d.opts.Expiry)
+	d.mu.Unlock()
+	changed, err := d.change(book, r, &decided, revision)
+	d.mu.Lock()
+	if err == nil && !changed {
+		err = fmt.Errorf("approval %s: it is being decided at another node", id)
+	}
+	return r.Approval, err
 }
 
 // settle decides about a request that is Pending; d.mu is held.
 func (d *Desk) settle(r *request, answer Answer, by string) {
-	r.State, r.By, r.Note, r.Changed, r.Expires = Denied, by, answer.Note, answer.Arguments, time.Now().Add(d.opts.Expiry)
-	if answer.Approve {
-		r.State = Approved
-	}
+	r.Approval.settle(answer, by, d.opts.Expiry)
 	r.answer = answer
 	close(r.decided)
+}
+
+// settle decides about an Approval, which a call can find for as long as keep.
+func (a *Approval) settle(answer Answer, by string, keep time.Duration) {
+	a.State, a.By, a.Note, a.Changed, a.Expires = Denied, by, answer.Note, answer.Arguments, time.Now().Add(keep)
+	if answer.Approve {
+		a.State = Approved
+	}
 }
 
 func isObject(raw json.RawMessage) bool {
@@ -211,13 +251,16 @@ func isObject(raw json.RawMessage) bool {
 }
 
 // ask puts a call on the desk, or returns the request of an equal one. vet is that of a request.
-func (d *Desk) ask(a Approval, vet func(arguments []byte) error) (*request, *toolformat.Error) {
+func (d *Desk) ask(ctx context.Context, a Approval, vet func(arguments []byte) error) (*request, *toolformat.Error) {
 	own := keyOf(&a)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
 	d.expire(now)
 	if r := d.open[own]; r != nil {
+		if r.vet == nil {
+			r.vet = vet
+		}
 		return r, nil
 	}
 	of := 0
@@ -232,13 +275,34 @@ func (d *Desk) ask(a Approval, vet func(arguments []byte) error) (*request, *too
 	if len(d.all) >= 2*d.opts.Most { // many have been decided in a short time
 		d.all = slices.DeleteFunc(d.all, func(r *request) bool { return r.State == Used })
 	}
-	a.ID, a.State, a.Asked, a.Expires = rand.Text()[:8], Pending, now, now.Add(d.opts.Expiry)
-	r := &request{Approval: a, key: own, until: a.Expires, vet: vet, decided: make(chan struct{}), turn: make(chan struct{}, 1)}
+	a.ID, a.State, a.Asked, a.Expires = newID(), Pending, now, now.Add(d.opts.Expiry)
+	if book := d.book; book != nil {
+		d.mu.Unlock()
+		r, err := d.add(ctx, book, a)
+		d.mu.Lock()
+		if r != nil && r.vet == nil {
+			r.vet = vet
+		}
+		return r, err
+	}
+	r := newRequest(a, own)
+	r.vet = vet
 	d.all, d.open[own] = append(d.all, r), r
+	d.tell(a)
+	return r, nil
+}
+
+func newID() string { return rand.Text()[:8] }
+
+func newRequest(a Approval, own key) *request {
+	return &request{Approval: a, key: own, until: a.Expires, decided: make(chan struct{}), turn: make(chan struct{}, 1)}
+}
+
+// tell tells a person of a new Approval; d.mu is held.
+func (d *Desk) tell(a Approval) {
 	if d.opts.Ask != nil {
 		go d.opts.Ask(a)
 	}
-	return r, nil
 }
 
 // errUndecided is the error of use for a request without an answer.
@@ -248,6 +312,17 @@ var errUndecided = errors.New("undecided")
 func (d *Desk) use(r *request) (answer Answer, by string, ok bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.book != nil && (r.State == Approved || r.State == Denied) {
+		used, book, revision, answer := r.Approval, d.book, r.revision, r.answer
+		used.State = Used
+		d.mu.Unlock()
+		changed, err := d.change(book, r, &used, revision)
+		d.mu.Lock()
+		if !answer.Approve {
+			return answer, used.By, true, nil
+		}
+		return answer, used.By, changed, err
+	}
 	switch r.State {
 	case Approved:
 		r.State = Used

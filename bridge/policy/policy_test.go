@@ -338,9 +338,12 @@ func TestStop(t *testing.T) {
 	s := newSetup(t)
 	session := s.open("ann", incapable)
 	s.expect(s.call(t.Context(), session, "echo", `{}`, nil), "")
-	s.desk.Stop("an incident")
+	s.desk.Stop("here", "an incident")
 	s.expect(s.call(t.Context(), session, "echo", `{}`, nil), "denied by policy: all calls are stopped: an incident")
-	s.desk.Resume()
+	s.desk.Stop("there", "another")
+	s.desk.Resume("here")
+	s.expect(s.call(t.Context(), session, "echo", `{}`, nil), "denied by policy: all calls are stopped: another")
+	s.desk.Resume("there")
 	s.expect(s.call(t.Context(), session, "echo", `{}`, nil), "")
 }
 
@@ -353,16 +356,16 @@ func TestStopMeanwhile(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { replies <- s.call(ctx, session, "wait", `{}`, nil) }()
 		synctest.Wait()
-		if denied, running := s.desk.Stop("an incident"); denied != 1 || running != 1 {
+		if denied, running := s.desk.Stop("here", "an incident"); denied != 1 || running != 1 {
 			t.Errorf("%d denied, %d running", denied, running)
 		}
 		s.expect(<-replies, "denied by the operator (payments): all calls are stopped: an incident")
 		cancel()
 		s.expect(<-replies, "cancelled")
-		if denied, running := s.desk.Stop("an incident"); denied+running != 0 {
+		if denied, running := s.desk.Stop("here", "an incident"); denied+running != 0 {
 			t.Errorf("%d denied, %d running afterwards", denied, running)
 		}
-		s.desk.Resume()
+		s.desk.Resume("here")
 		a := s.desk.Approvals()[0]
 		if _, err := s.desk.Decide(a.ID, policy.Answer{Approve: true}, "op"); err == nil || s.fake.Calls("echo") != 0 {
 			t.Errorf("what was denied is approved: %v; %d calls have run", err, s.fake.Calls("echo"))

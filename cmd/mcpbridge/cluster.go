@@ -28,6 +28,7 @@ type cluster struct {
 	self   engine.Node // as it is announced
 	joined atomic.Bool // the others have known it
 	left   sync.Once
+	stops  *fleet.Book // why all calls are stopped
 }
 
 // joinCluster makes serve, which listens on address, a node of the cluster that its config names.

@@ -27,18 +27,18 @@ import (
 // A control answers the commands ps, logs, restart, stop and reload to a program that runs: a daemon or
 // serve.
 type control struct {
-	about  processState // what does not change
-	book   *logbook.Book
-	counts *observe.Counts
-	desk   *policy.Desk // of the calls that wait for a person
-	stacks func() []*stack.Stack
-	quotas func() []rates.Quota
-	end    func()                                                         // ends the program
-	refuse func() int64                                                   // how often it has refused; nil for a daemon
-	reload func() error                                                   // reads the config anew; nil without one
-	open   func() string                                                  // returns an address of the console, good once; nil without a console
-	nodes  func() clusterState                                            // nil unless the program is a node
-	drain  func(ctx context.Context, settle, within time.Duration) string // nil for a daemon
+	about   processState // what does not change
+	book    *logbook.Book
+	counts  *observe.Counts
+	desk    *policy.Desk // of the calls that wait for a person
+	stacks  func() []*stack.Stack
+	quotas  func() []rates.Quota
+	end     func()                                                         // ends the program
+	refuse  func() int64                                                   // how often it has refused; nil for a daemon
+	reload  func() error                                                   // reads the config anew; nil without one
+	open    func() string                                                  // returns an address of the console, good once; nil without a console
+	cluster *cluster                                                       // nil unless the program is a node
+	drain   func(ctx context.Context, settle, within time.Duration) string // nil for a daemon
 }
 
 // processState is a program that runs, as ps --json prints it.
@@ -128,8 +128,8 @@ func (c *control) run(ctx context.Context, command *daemon.Command, out io.Write
 		}
 	case "nodes":
 		var st clusterState
-		if c.nodes != nil {
-			st = c.nodes()
+		if c.cluster != nil {
+			st = c.cluster.state()
 		}
 		return lines.Encode(st)
 	case "drain":
@@ -142,11 +142,19 @@ func (c *control) run(ctx context.Context, command *daemon.Command, out io.Write
 	case "decide":
 		done, err = c.decide(command)
 	case "stop-calls":
-		denied, running := c.desk.Stop(command.Reason)
+		denied, running := c.desk.Stop(stoppedHere, command.Reason)
+		if c.cluster != nil {
+			if err = c.cluster.stopCalls(ctx, command.Reason); err != nil {
+				break
+			}
+		}
 		return lines.Encode(stoppedCalls{Done: "all calls are stopped", Denied: denied, Running: running})
 	case "lift":
-		c.desk.Resume()
+		c.desk.Resume(stoppedHere)
 		done = "calls run again"
+		if c.cluster != nil {
+			err = c.cluster.stopCalls(ctx, "")
+		}
 	default:
 		err = fmt.Errorf("unknown command %.40q: this program is mcpbridge %s", command.Name, c.about.Version)
 	}

@@ -115,7 +115,8 @@ func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error
 			return err
 		}
 		defer l.cluster.leave()
-		opts.Nodes, commands.nodes = l.cluster.node, l.cluster.state
+		l.cluster.share(ctx, l.pool.Approvals, l.log)
+		opts.Nodes, commands.cluster = l.cluster.node, l.cluster
 	}
 	l.front = mcpserver.New(l, opts)
 	if l.cfg.Path != "" {

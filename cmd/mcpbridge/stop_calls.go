@@ -24,6 +24,9 @@ const stoppedFile = "stopped"
 // noReason is why calls are stopped if nobody has said it.
 const noReason = "stopped by the operator"
 
+// Who has stopped all calls: the file, or the cluster.
+const stoppedHere, stoppedCluster = "file", "cluster"
+
 // heedStop stops all calls if they are to be stopped, and lets them run again if not.
 func heedStop(desk *policy.Desk, log *slog.Logger) {
 	path, err := file.State(stoppedFile)
@@ -33,15 +36,15 @@ func heedStop(desk *policy.Desk, log *slog.Logger) {
 	before := desk.Stopped()
 	switch reason, err := os.ReadFile(path); {
 	case err == nil:
-		if desk.Stop(cmp.Or(strings.TrimSpace(string(reason)), noReason)); before != desk.Stopped() {
+		if desk.Stop(stoppedHere, cmp.Or(strings.TrimSpace(string(reason)), noReason)); before != desk.Stopped() {
 			log.Warn("all calls are stopped (mcpbridge stop --lift ends that)", "reason", desk.Stopped())
 		}
 	case errors.Is(err, fs.ErrNotExist):
-		if desk.Resume(); before != "" {
+		if desk.Resume(stoppedHere); before != "" && desk.Stopped() == "" {
 			log.Info("calls run again")
 		}
 	default:
-		desk.Stop("it cannot be read whether they may run: " + err.Error())
+		desk.Stop(stoppedHere, "it cannot be read whether they may run: "+err.Error())
 		log.Error("all calls are stopped: it cannot be read whether they may run", "reason", err)
 	}
 }

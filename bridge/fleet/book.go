@@ -1,0 +1,100 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/fleet/engine"
+)
+
+// A Book is what all nodes know of something, each value under a key: sealed, so that NATS cannot read or make
+// one. Its methods may be called at once. An error says that NATS is away, or the value too large for it.
+type Book struct {
+	node   *Node
+	bucket *engine.Bucket
+}
+
+// Book returns the book of a name, which is letters and digits. No value is kept for longer than most.
+func (n *Node) Book(name string, most time.Duration) *Book {
+	return &Book{n, n.opts.Engine.Bucket(name, most)}
+}
+
+// Add sets the value of a key that has none, for as long as keep. If the key has one, that is returned.
+func (b *Book) Add(ctx context.Context, key string, value []byte, keep time.Duration) (existing []byte, revision uint64, err error) {
+	for {
+		revision, err = b.bucket.Create(ctx, key, b.seal(value), keep)
+		if !errors.Is(err, engine.ErrExists) {
+			return nil, revision, err
+		}
+		entry, err := b.bucket.Get(ctx, key)
+		if errors.Is(err, engine.ErrNotFound) {
+			continue // it has gone meanwhile
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		if existing = b.open(entry.Value); existing != nil {
+			return existing, entry.Revision, nil
+		}
+		if _, err := b.Remove(ctx, key, entry.Revision); err != nil { // of a secret that was taken out
+			return nil, 0, err
+		}
+	}
+}
+
+// Change replaces the value of a key if it has the revision, for as long as keep; nil removes it. changed is
+// false if the key has another revision.
+func (b *Book) Change(ctx context.Context, key string, value []byte, revision uint64, keep time.Duration) (next uint64, changed bool, err error) {
+	if value == nil {
+		changed, err = b.Remove(ctx, key, revision)
+		return 0, changed, err
+	}
+	next, err = b.bucket.Update(ctx, key, b.seal(value), revision, keep)
+	if errors.Is(err, engine.ErrConflict) {
+		return 0, false, nil
+	}
+	return next, err == nil, err
+}
+
+// Put sets the value of a key, until it is removed.
+func (b *Book) Put(ctx context.Context, key string, value []byte) error {
+	_, err := b.bucket.Put(ctx, key, b.seal(value), 0)
+	return err
+}
+
+// Remove removes a key if it has the revision, or whatever it has for 0.
+func (b *Book) Remove(ctx context.Context, key string, revision uint64) (removed bool, err error) {
+	err = b.bucket.Delete(ctx, key, revision)
+	if errors.Is(err, engine.ErrConflict) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Watch calls f with each value that there is, and then with each change, in order, until ctx or the node ends.
+// A value is nil when it has been removed, or has been there for long enough. ready is closed when f has been called
+// with all that there were.
+func (b *Book) Watch(ctx context.Context, f func(key string, value []byte, revision uint64)) (ready <-chan struct{}) {
+	return b.bucket.Watch(ctx, ">", func(e engine.Entry) {
+		switch value := b.open(e.Value); {
+		case e.Deleted:
+			f(e.Key, nil, e.Revision)
+		case value != nil:
+			f(e.Key, value, e.Revision)
+		}
+	})
+}
+
+const sealedBook = "book" // purpose of values
+
+func (b *Book) seal(value []byte) []byte { return []byte(b.node.opts.Keys.seal(sealedBook, value)) }
+
+// open returns what seal has sealed; nil for any other text.
+func (b *Book) open(sealed []byte) []byte {
+	value, err := b.node.opts.Keys.open(sealedBook, string(sealed))
+	if err != nil {
+		return nil
+	}
+	return value
+}
