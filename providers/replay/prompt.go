@@ -28,16 +28,18 @@ func (p *prompted) Turn(ctx context.Context, req *providers.Request, emit func(p
 }
 
 // find returns the index of the exchange that answers a conversation: that of the newest prompt, or as
-// many after it as the model has answered since.
+// many after it as the model has answered since. Clients such as coding agents add messages of their own to a prompt, and to
+// the results of its calls.
 func (s *Script) find(messages []providers.Message) (int, error) {
-	last := len(messages) - 1
-	for ; last > 0 && messages[last].Role != providers.RoleUser; last-- {
+	i, last := -1, len(messages)-1
+	for ; last >= 0; last-- {
+		if i = s.prompt(&messages[last]); i >= 0 {
+			break
+		}
+		if messages[last].Role == providers.RoleAssistant && last+1 < len(messages) && messages[last+1].Role != providers.RoleTool {
+			break // an earlier answer ends
+		}
 	}
-	text := ""
-	if last >= 0 {
-		text = folded(messages[last].Text())
-	}
-	i := slices.IndexFunc(s.exchanges, func(e exchange) bool { return e.Prompt != "" && strings.Contains(text, folded(e.Prompt)) })
 	if i < 0 {
 		return 0, refuse(&s.exchanges[0], "this model is a recording, which answers only "+s.prompts()+"; for all else, choose another model")
 	}
@@ -50,6 +52,15 @@ func (s *Script) find(messages []providers.Message) (int, error) {
 		}
 	}
 	return i, nil
+}
+
+// prompt returns the index of the exchange whose prompt is in a message of the user, or -1.
+func (s *Script) prompt(m *providers.Message) int {
+	if m.Role != providers.RoleUser {
+		return -1
+	}
+	text := folded(m.Text())
+	return slices.IndexFunc(s.exchanges, func(e exchange) bool { return e.Prompt != "" && strings.Contains(text, folded(e.Prompt)) })
 }
 
 // folded returns a prompt without what people write in different ways.

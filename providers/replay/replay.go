@@ -199,8 +199,10 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
+// refuse returns the error of a request that the script does not answer, however often it is repeated.
 func refuse(e *exchange, why string) error {
-	return &providers.APIError{Message: "replay: " + e.at + ": " + why}
+	err := toolformat.Errorf(toolformat.Invalid, "replay: %s: %s", e.at, why)
+	return &providers.APIError{Message: err.Error(), Cause: err}
 }
 
 // A result is a tool's result in a request.

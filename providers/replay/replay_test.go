@@ -303,6 +303,8 @@ func TestPrompts(t *testing.T) {
 		{"within more", []providers.Message{providers.UserText("<env/> What is it? Say.")}, "c1"},
 		{"results", []providers.Message{providers.UserText("what is it"), model, results}, "one"},
 		{"again", []providers.Message{providers.UserText("what is it"), model, results, model, providers.UserText("What is it?")}, "c1"},
+		{"what a client adds", []providers.Message{providers.UserText("what is it"), providers.UserText("reminder"), model, results, providers.UserText("reminder")}, "one"},
+		{"another one later", []providers.Message{providers.UserText("what is it"), model, results, model, providers.UserText("Hello")}, "which answers only"},
 		{"another one", []providers.Message{providers.UserText("Hello")}, `0.jsonl:1: this model is a recording, which answers only "What is it?", "And then?"; for all else, choose another model`},
 		{"one more", []providers.Message{providers.UserText("what is it"), model, results, model, results}, `0.jsonl:2: the recorded answer ends here, and this is one request more`},
 		{"nothing", nil, "which answers only"},
@@ -317,6 +319,9 @@ func TestPrompts(t *testing.T) {
 		}
 		if !strings.Contains(got, c.want) {
 			t.Errorf("%s: %s", c.name, got)
+		}
+		if err != nil && toolformat.AsError(err).Code != toolformat.Invalid {
+			t.Errorf("%s: a client that is told %v asks again", c.name, err)
 		}
 	}
 	if _, err := script(t, answer("", "")+answer(`"prompt":"x",`, "")); err == nil || !strings.Contains(err.Error(), "0.jsonl:2: prompt: expected one on the first line, too") {
