@@ -37,39 +37,27 @@ func (b *Book) Add(ctx context.Context, key string, value []byte, keep time.Dura
 		if existing = b.open(entry.Value); existing != nil {
 			return existing, entry.Revision, nil
 		}
-		if _, err := b.Remove(ctx, key, entry.Revision); err != nil { // of a secret that was taken out
+		if _, _, err := b.Change(ctx, key, nil, entry.Revision, 0); err != nil { // of a secret that was taken out
 			return nil, 0, err
 		}
 	}
 }
 
 // Change replaces the value of a key if it has the revision, for as long as keep; nil removes it. changed is
-// false if the key has another revision.
+// false if the key has another revision. 0 stands for any revision, and none.
 func (b *Book) Change(ctx context.Context, key string, value []byte, revision uint64, keep time.Duration) (next uint64, changed bool, err error) {
-	if value == nil {
-		changed, err = b.Remove(ctx, key, revision)
-		return 0, changed, err
+	switch {
+	case value == nil:
+		err = b.bucket.Delete(ctx, key, revision)
+	case revision == 0:
+		next, err = b.bucket.Put(ctx, key, b.seal(value), keep)
+	default:
+		next, err = b.bucket.Update(ctx, key, b.seal(value), revision, keep)
 	}
-	next, err = b.bucket.Update(ctx, key, b.seal(value), revision, keep)
 	if errors.Is(err, engine.ErrConflict) {
 		return 0, false, nil
 	}
 	return next, err == nil, err
-}
-
-// Put sets the value of a key, until it is removed.
-func (b *Book) Put(ctx context.Context, key string, value []byte) error {
-	_, err := b.bucket.Put(ctx, key, b.seal(value), 0)
-	return err
-}
-
-// Remove removes a key if it has the revision, or whatever it has for 0.
-func (b *Book) Remove(ctx context.Context, key string, revision uint64) (removed bool, err error) {
-	err = b.bucket.Delete(ctx, key, revision)
-	if errors.Is(err, engine.ErrConflict) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 // Watch calls f with each value that there is, and then with each change, in order, until ctx or the node ends.

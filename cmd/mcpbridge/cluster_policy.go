@@ -46,13 +46,11 @@ func (c *cluster) share(ctx context.Context, desk *policy.Desk, log *slog.Logger
 func (c *cluster) stopCalls(ctx context.Context, reason string) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	var err error
-	if reason == "" {
-		_, err = c.stops.Remove(ctx, stopKey, 0)
-	} else {
-		err = c.stops.Put(ctx, stopKey, []byte(reason))
+	var value []byte
+	if reason != "" {
+		value = []byte(reason)
 	}
-	if err != nil {
+	if _, _, err := c.stops.Change(ctx, stopKey, value, 0, 0); err != nil {
 		return fmt.Errorf("the other nodes of cluster %s were not told: %w", c.name, err)
 	}
 	return nil

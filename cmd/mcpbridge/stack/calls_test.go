@@ -128,7 +128,7 @@ func TestWithheld(t *testing.T) {
 	call("leak", `,"arguments":{"a":"ghp_`+strings.Repeat("a1B2", 9)+`"}`)
 	call("keyed", `,"idempotencyKey":"k"`)
 	call("keyed", `,"idempotencyKey":"k","arguments":{"n":1}`)
-	s.pool.Approvals.Stop("enough")
+	s.pool.Approvals.Stop("test", "enough")
 	call("look", "")
 	reader.Close()
 	want := []string{
