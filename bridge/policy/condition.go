@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/match"
@@ -169,10 +170,29 @@ func (f found) is(other found) bool {
 	return f.ambiguous == other.ambiguous && (f.raw == nil) == (other.raw == nil) && bytes.Equal(f.raw, other.raw)
 }
 
-// isPlain reports whether the value is one that no reader takes for another: true, false, or a number that is written
-// with digits alone. There is no text on the way to it.
+// isPlain reports whether the value is one that no reader takes for another: true, false, a number that is written
+// with digits alone, or a text that cannot be JSON. There is no text on the way to it.
 func (f found) isPlain() bool {
-	return f.raw != nil && (f.raw[0] == 't' || f.raw[0] == 'f' || isNumber(f.raw) && !bytes.ContainsAny(f.raw, ".eE"))
+	switch {
+	case f.raw == nil:
+		return false
+	case f.raw[0] == '"':
+		text, ok := wire.Text(f.raw)
+		return ok && !mayBeJSON(text)
+	}
+	return f.raw[0] == 't' || f.raw[0] == 'f' || isNumber(f.raw) && !bytes.ContainsAny(f.raw, ".eE")
+}
+
+// mayBeJSON reports whether a text may be taken for a JSON value, for true or for false, as far as its letters show.
+func mayBeJSON(text string) bool {
+	text = strings.TrimSpace(text)
+	switch {
+	case text == "" || strings.IndexByte(`{["`, text[0]) >= 0 || text[0] >= utf8.RuneSelf:
+		return true
+	case text[0] == '-' || '0' <= text[0] && text[0] <= '9':
+		return strings.Trim(text, "0123456789+-.eE") == ""
+	}
+	return strings.EqualFold(text, "true") || strings.EqualFold(text, "false") || strings.EqualFold(text, "null")
 }
 
 // find returns the value at a path. unwrap enters texts that hold JSON.

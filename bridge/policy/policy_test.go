@@ -444,3 +444,15 @@ func TestCompile(t *testing.T) {
 		}
 	}
 }
+
+// What a text may be taken for decides whether other readings of arguments are looked at.
+func TestMayBeJSON(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": true, " {}": true, "[1": true, `"a"`: true, "12": true, "-1.5e3": true, " 7 ": true, "TRUE": true, "null": true, "\ufeff1": true,
+		"hello": false, "2026-11-27": true, "2026-11-27T": false, "12 apples": false, "/etc/passwd": false, "trueish": false, "n/a": false,
+	} {
+		if got := policy.MayBeJSON(text); got != want {
+			t.Errorf("%q: %t", text, got)
+		}
+	}
+}

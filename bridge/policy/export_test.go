@@ -1,0 +1,4 @@
+package policy
+
+// MayBeJSON is mayBeJSON.
+var MayBeJSON = mayBeJSON
