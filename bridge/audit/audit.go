@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -120,14 +121,19 @@ func (l *Log) tryWrite(calls []observe.Call) error {
 	return l.keepHead()
 }
 
-// keepHead writes down where the chain ends.
+// keepHead writes down where the chain ends, in the place of what was there: to make another file of it each time
+// would cost more than the lines do. The lock is held.
 func (l *Log) keepHead() error {
 	text, _ := json.Marshal(l.last) // cannot fail
-	name := l.file.Path + headSuffix
-	if err := os.WriteFile(name+".new", append(text, '\n'), 0o600); err != nil {
+	f, err := os.OpenFile(l.file.Path+headSuffix, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
 		return err
 	}
-	return os.Rename(name+".new", name)
+	n, err := f.Write(append(text, '\n'))
+	if err == nil {
+		err = f.Truncate(int64(n))
+	}
+	return errors.Join(err, f.Close())
 }
 
 // headSuffix ends the name of the file that says where the chain ends.
@@ -136,6 +142,10 @@ const headSuffix = ".head"
 // readHead reads where the chain of a file ends; ok is false if that was never written.
 func readHead(path string) (at last, ok bool, err error) {
 	text, err := os.ReadFile(path + headSuffix)
+	for before := []byte(nil); err == nil && !bytes.Equal(text, before); { // it may just be written
+		before = text
+		text, err = os.ReadFile(path + headSuffix)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return last{}, false, nil
 	}
