@@ -50,14 +50,32 @@ func (b *Book) write(wait bool, add func(of *batch) bool) {
 	if !first && wait && of.done == nil {
 		of.done = make(chan struct{})
 	}
-	done := of.done
+	done, size := of.done, len(of.lines)
 	b.mu.Unlock()
 	switch {
 	case first:
-		runtime.Gosched() // who is about to add a line may do so
+		b.gather(of, size)
 		b.flush(of)
 	case wait:
 		<-done
+	}
+}
+
+// maxYields bounds the wait of a batch.
+const maxYields = 16
+
+// gather lets those add their lines to a batch who are about to, for as long as some do: to write costs far more than
+// to wait for them.
+func (b *Book) gather(of *batch, size int) {
+	for range maxYields {
+		runtime.Gosched()
+		b.mu.Lock()
+		before := size
+		size = len(of.lines)
+		b.mu.Unlock()
+		if size == before {
+			return
+		}
 	}
 }
 
