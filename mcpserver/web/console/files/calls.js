@@ -70,7 +70,7 @@ export function CallsView({ calls, servers, callers, url, go, contents, setConte
 			<div class="table calls">
 				<div class="head" aria-hidden="true"><span>Time</span><span>Client</span><span>Call</span><span>Server</span><span class="num">Took</span><span class="num">In</span><span class="num">Out</span></div>
 				<${List} items=${shown} height=${34} keyOf=${(c) => String(c.number)} label="Calls" chosen=${url.call} choose=${(call) => go({ call: call ?? "" })}
-					empty=${all.length ? "No call matches." : "No calls yet. What clients call appears here as it happens."}
+					empty=${all.length ? "No call matches." : html`No calls yet. What clients call appears here as it happens. <a href="?view=tools">Call a tool yourself</a>.`}
 					row=${({ call }) => html`
 						<span class="time">${clock(call.time)}</span><span class="who" title=${call.principal}>${visible(who(call))}</span>
 						<span class="what"><i class=${`dot ${bad(call.outcome) ? "bad" : call.outcome === "ok" ? "good" : "warn"}`}></i><b>${visible(call.target || call.method)}</b>${bad(call.outcome) && html` <em>${call.outcome.replaceAll("_", " ")}</em>`}</span>
