@@ -2,6 +2,7 @@
 package canonical
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 
@@ -17,12 +18,15 @@ const maxRereads = 100
 // takes them for the same. A value that is nested too deeply is appended as it is.
 func Append(dst, raw []byte) []byte {
 	a := appender{left: maxRereads * len(raw)}
-	own := a.value(dst, raw)
+	own := a.value(slices.Grow(dst, len(raw)+fewMembers), raw)
 	if a.left < 0 {
 		return append(own[:len(dst)], raw...)
 	}
 	return own
 }
+
+// fewMembers are as many as most objects have at most.
+const fewMembers = 8
 
 type appender struct {
 	left int // bytes that may yet be read
@@ -42,6 +46,9 @@ func (a *appender) value(b, raw []byte) []byte {
 		}
 		return append(b, ']')
 	case '"':
+		if bytes.IndexByte(raw, '\\') < 0 { // there is one way to write it
+			return append(b, raw...)
+		}
 		text, _ := wire.Text(raw)
 		return wire.AppendString(b, text)
 	}
@@ -53,7 +60,7 @@ func (a *appender) object(b, raw []byte) []byte {
 		key   string
 		value []byte
 	}
-	var all []member
+	all := make([]member, 0, fewMembers) // on the stack
 	for key, value := range wire.Members(raw) {
 		all = append(all, member{key, value})
 	}

@@ -21,3 +21,11 @@ func TestAppend(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkAppend(b *testing.B) {
+	raw := []byte(`{"to":"ann","sum":5,"note":"for the books of last month, as agreed"}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		canonical.Append(nil, raw)
+	}
+}
