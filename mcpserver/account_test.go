@@ -83,7 +83,11 @@ func TestTicketShares(t *testing.T) {
 	p := newShared(t, Options{}, okay)
 	ann, bob := identity{principal: bridge.Principal{Name: "ann"}}, identity{principal: bridge.Principal{Name: "bob"}}
 	issue := func(holder identity) string {
-		return p.tickets.issue(holder, time.Time{}, p.opts().accounts.of(holder.principal))
+		id := newID()
+		if !p.tickets.issue(id, holder, time.Time{}, p.opts().accounts.of(holder.principal)) {
+			return ""
+		}
+		return id
 	}
 	kept := issue(bob)
 	var last string

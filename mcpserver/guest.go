@@ -264,9 +264,9 @@ func cutMark(id string) (mark, rest string, marked bool) {
 	return id[:end], id[end:], end > 0
 }
 
-// peerNote is what one node tells another about a session. One of the members after the first says what.
+// peerNote is what one node tells another about a session, or a ticket. One of the members after the first says what.
 type peerNote struct {
-	Session string `json:"session"`
+	Session string `json:"session,omitempty"`
 
 	Guest  string `json:"guest,omitempty"`  // the run that asks to answer its calls
 	Sender []byte `json:"sender,omitempty"` // digest of their sender
@@ -276,6 +276,9 @@ type peerNote struct {
 	Changed bool            `json:"changed,omitempty"` // what holds for its calls: ask again
 
 	Level string `json:"level,omitempty"` // of its log, in the answer to Guest
+
+	Ticket string        `json:"ticket,omitempty"` // that is redeemed
+	Holder *ticketHolder `json:"holder,omitempty"` // in the answer, if it is valid
 }
 
 // sessionPath is where nodes tell each other of sessions.
@@ -335,6 +338,8 @@ func (s *Server) serveNote(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		answer.Level = level
+	case note.Ticket != "":
+		answer.Holder = s.redeemHere(note.Ticket)
 	case note.Ended:
 		for _, ended := range s.sessions.dropGuests(func(id string, _ *guest) bool { return id == note.Session }) {
 			ended.end(errEnded)

@@ -187,8 +187,8 @@ func (s *Server) serveTicket(w http.ResponseWriter, r *http.Request, sender iden
 		return
 	}
 	until, _ := r.Context().Deadline()
-	id := s.tickets.issue(sender, until, s.opts().accounts.of(sender.principal))
-	if id == "" {
+	id := s.newTicketID()
+	if !s.tickets.issue(id, sender, until, s.opts().accounts.of(sender.principal)) {
 		writeError(w, http.StatusServiceUnavailable, "too many unused tickets: try again in 30 s")
 		return
 	}

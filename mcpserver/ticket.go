@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
@@ -34,30 +36,29 @@ type ticket struct {
 	expires time.Time
 }
 
-// issue returns a new ticket. At the bound the oldest of the same principal is no longer valid; ""
+// issue makes id a ticket. At the bound the oldest of the same principal is no longer valid; false
 // means that there is none to make room.
-func (t *tickets) issue(holder identity, until time.Time, own *account) string {
+func (t *tickets) issue(id string, holder identity, until time.Time, own *account) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now, oldest := time.Now(), ""
-	for id, issued := range t.issued {
+	for known, issued := range t.issued {
 		switch {
 		case now.After(issued.expires):
-			t.remove(id)
+			t.remove(known)
 		case issued.account == own && (oldest == "" || issued.expires.Before(t.issued[oldest].expires)):
-			oldest = id
+			oldest = known
 		}
 	}
 	for !own.take(unusedTickets, 1) {
 		if oldest == "" {
-			return ""
+			return false
 		}
 		t.remove(oldest)
 		oldest = ""
 	}
-	id := newID()
 	t.issued[id] = ticket{holder, until, own, now.Add(ticketLife)}
-	return id
+	return true
 }
 
 // remove removes a ticket, if there is one of that id; t.mu is held.
@@ -86,6 +87,57 @@ func (t *tickets) redeem(id string) (holder identity, until time.Time, ok bool) 
 	defer t.mu.Unlock()
 	found, ok := t.remove(id)
 	return found.holder, found.until, ok && time.Now().Before(found.expires)
+}
+
+const sealedTicket = "ticket" // purpose of the ids of tickets
+
+// newTicketID returns the id of a ticket, which says which node has it.
+func (s *Server) newTicketID() string {
+	if nodes := s.opts().Nodes; nodes != nil {
+		return nodes.Seal(sealedTicket, []byte(newID()))
+	}
+	return newID()
+}
+
+// ticketHolder is what one node tells another of the holder of a ticket.
+type ticketHolder struct {
+	Principal  string    `json:"principal,omitempty"`
+	Credential string    `json:"credential,omitempty"`
+	Claims     string    `json:"claims,omitempty"`
+	Profiles   string    `json:"profiles,omitempty"`
+	Hidden     string    `json:"hidden,omitempty"`
+	Token      string    `json:"token,omitempty"`
+	Until      time.Time `json:"until,omitzero"`
+}
+
+// redeemHere returns the holder of a ticket of this node; nil if it is not valid.
+func (s *Server) redeemHere(id string) *ticketHolder {
+	h, until, ok := s.tickets.redeem(id)
+	if !ok {
+		return nil
+	}
+	return &ticketHolder{h.principal.Name, h.credential, h.claims, h.profiles, h.hidden, h.token, until}
+}
+
+// redeem returns the holder of a ticket of any node, which is valid once, and until when its credentials hold.
+func (s *Server) redeem(ctx context.Context, id string) (holder identity, until time.Time, ok bool) {
+	nodes := s.opts().Nodes
+	if nodes == nil {
+		return s.tickets.redeem(id)
+	}
+	_, run, sealed := nodes.Open(sealedTicket, id)
+	if !sealed || run == "" {
+		return s.tickets.redeem(id)
+	}
+	ctx, done := context.WithTimeout(ctx, adoptTime)
+	defer done()
+	said, err := s.tell(ctx, run, peerNote{Ticket: id})
+	h := said.Holder
+	if err != nil || h == nil {
+		return holder, until, false
+	}
+	holder = identity{principal: bridge.Principal{Name: h.Principal}, credential: h.Credential, claims: h.Claims, profiles: h.Profiles, hidden: h.Hidden, token: h.Token}
+	return holder, h.Until, true
 }
 
 // maxTicketBody bounds a request for a ticket, in bytes.

@@ -61,7 +61,7 @@ func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 // identifyWS is identify for a connection: by header, subprotocol or ticket.
 func (s *Server) identifyWS(r *http.Request, offered []string) (identity, time.Time, *refusal) {
 	if id := r.URL.Query().Get("ticket"); id != "" {
-		sender, until, ok := s.tickets.redeem(id)
+		sender, until, ok := s.redeem(r.Context(), id)
 		if !ok {
 			return sender, until, &refusal{status: http.StatusUnauthorized, wrong: true, reason: "the ticket is unknown, used or too old: get a new one with POST /ws/ticket"}
 		}

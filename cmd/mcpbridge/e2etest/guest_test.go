@@ -3,12 +3,15 @@ package e2etest
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/gorilla/websocket"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
@@ -214,6 +217,43 @@ func TestGuestChanges(t *testing.T) {
 	for node := range v.nodes {
 		if status, body := v.call(node, "who"); status != http.StatusNotFound {
 			t.Errorf("node%d after the end of the session: %d %s", node, status, body)
+		}
+	}
+}
+
+// A ticket lets in one connection, at any node.
+func TestTicketOfNode(t *testing.T) {
+	all := nodesOf(t, map[string]string{"ann": "the token of ann"}, sourcetest.NewFake(), sourcetest.NewFake())
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	for range 2 {
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, all[0].url+"/ws/ticket", nil)
+		req.Header.Set("Authorization", "Bearer the token of ann")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var issued struct{ Ticket string }
+		err = json.NewDecoder(resp.Body).Decode(&issued)
+		resp.Body.Close()
+		if err != nil || issued.Ticket == "" {
+			t.Fatal(resp.Status, err)
+		}
+		for i, node := range []*fleetNode{all[1], all[0], all[1]} {
+			conn, resp, err := websocket.DefaultDialer.DialContext(t.Context(), "ws"+strings.TrimPrefix(node.url, "http")+"/ws?ticket="+issued.Ticket, nil)
+			if i > 0 {
+				if err == nil || resp.StatusCode != http.StatusUnauthorized {
+					t.Fatalf("a ticket that was used: %v %v", resp, err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			conn.WriteMessage(websocket.TextMessage, []byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"page","version":"1"}}}`))
+			if _, answer, err := conn.ReadMessage(); err != nil || !strings.Contains(string(answer), `"result"`) {
+				t.Errorf("%s %v", answer, err)
+			}
+			conn.Close()
 		}
 	}
 }
