@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -25,7 +26,7 @@ import (
 
 const (
 	guestAfter = 3                // calls of a session are forwarded before this node asks to answer them
-	guestTime  = 10 * time.Second // an owner's answer holds; the owner may be cut off
+	guestTime  = 10 * time.Second // is how long an owner's answer holds, even if it cannot be reached any more
 	guestIdle  = 5 * time.Minute  // a guest is kept without a call
 )
 
@@ -53,12 +54,13 @@ func (g *guest) unused() time.Duration {
 	return unused
 }
 
-// guestsCall reports whether a guest can answer a request: a call that creates no task, whose answer may be
-// a stream, as questions of a guest have no other.
+// guestsCall reports whether a guest can answer a request: a call that creates no task, has no key by which the
+// owner's ledger knows it, and whose answer may be a stream, as questions of a guest have no other.
 func guestsCall(r *http.Request, m *wire.Message) bool {
-	a := accepts(r)
-	return m.Kind() == wire.Request && m.Method == wire.MethodToolsCall && m.Params.Get(wire.Task) == nil &&
-		!isModern(m) && a.json && a.events
+	a, p := accepts(r), &m.Params
+	return m.Kind() == wire.Request && m.Method == wire.MethodToolsCall && p.Get(wire.Task) == nil && !isModern(m) &&
+		r.Header[headerKey] == nil && p.Get(wire.IdempotencyKey) == nil && p.Get(wire.MetaIdempotencyKey) == nil &&
+		a.json && a.events
 }
 
 // guest returns the session of another node of which this one may answer a call; nil means that the owner has to.
@@ -67,7 +69,7 @@ func (s *Server) guest(id string, sender identity) *session {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	g := r.guests[id]
-	if g == nil || !g.allowed || !sender.continues(g.sender) {
+	if g == nil || !g.allowed || !sender.continues(g.sender) || !s.opts().Adoptable {
 		return nil
 	}
 	left := time.Until(g.until)
@@ -159,12 +161,15 @@ func (s *Server) host(ctx context.Context, id string, g *guest) (*session, error
 		return nil, err
 	}
 	s.sessions.mu.Lock()
-	defer s.sessions.mu.Unlock()
-	if s.sessions.closed || s.sessions.guests[id] != g || !host.account.take(openSessions, 1) {
-		s.start(func() { host.end(errEnded) })
+	kept := s.sessions.guests[id] == g
+	if kept {
+		g.session = host
+	}
+	s.sessions.mu.Unlock()
+	if !kept {
+		host.end(errEnded)
 		return nil, errEnded
 	}
-	g.session = host
 	return host, nil
 }
 
@@ -189,7 +194,6 @@ func (r *registry) dropGuests(gone func(id string, g *guest) bool) (ended []*ses
 		}
 		delete(r.guests, id)
 		if g.session != nil {
-			g.session.account.give(openSessions, 1)
 			ended = append(ended, g.session)
 		}
 	}
@@ -218,11 +222,13 @@ func (f *forwarding) belongsHere(sender identity, m *wire.Message) (answered boo
 	s := f.server
 	mark, named := "", ""
 	switch {
+	case m == nil && f.r.Method == http.MethodGet:
+		mark, named = cutMark(f.r.Header.Get(mcp.HeaderLastEventID))
 	case m == nil:
-		mark, named, _ = cutMark(f.r.Header.Get(mcp.HeaderLastEventID))
+		return false
 	case m.Kind() == wire.Response:
 		text, _ := wire.Text(m.ID)
-		mark, named, _ = cutMark(text)
+		mark, named = cutMark(text)
 	case m.Kind() == wire.Notification && m.Method == wire.NotificationCancelled:
 		host := s.guestAnyway(f.key, sender)
 		if host == nil || !host.cancelRequest(string(m.Params.Get(wire.RequestID)), errCancelled) {
@@ -235,11 +241,16 @@ func (f *forwarding) belongsHere(sender identity, m *wire.Message) (answered boo
 		return false
 	}
 	if run := strings.TrimSuffix(mark, "/"); run != s.run() && !forwarded(f.r) {
-		if f.to(run) {
+		if _, _, own := f.open(sender); !own {
+			return false
+		}
+		direct := *f
+		direct.key = "" // whoever goes on with the session
+		if direct.to(run) {
 			return true
 		}
-		if toolformat.AsError(f.lost).Code != toolformat.NotFound {
-			return f.fail(f.lost)
+		if toolformat.AsError(direct.lost).Code != toolformat.NotFound {
+			return direct.fail(direct.lost)
 		}
 	}
 	host := s.guestAnyway(f.key, sender)
@@ -259,9 +270,9 @@ func (f *forwarding) belongsHere(sender identity, m *wire.Message) (answered boo
 
 // cutMark divides the id of an event or a question into the mark of the node that has it, and the rest. The
 // mark is "" where its node is that which owns the session.
-func cutMark(id string) (mark, rest string, marked bool) {
+func cutMark(id string) (mark, rest string) {
 	end := strings.LastIndexByte(id, '/') + 1
-	return id[:end], id[end:], end > 0
+	return id[:end], id[end:]
 }
 
 // peerNote is what one node tells another about a session, or a ticket. One of the members after the first says what.
@@ -300,8 +311,11 @@ func (s *Server) tell(ctx context.Context, run string, note peerNote) (answer pe
 		return answer, err
 	}
 	r.Header.Set("Content-Type", "application/json")
-	w := &noteWriter{header: http.Header{}}
-	if _, err = s.opts().Nodes.Forward(w, r, run, note.Session); err != nil {
+	w, key := &noteWriter{header: http.Header{}}, ""
+	if note.Guest != "" { // is for whoever goes on with the session
+		key = note.Session
+	}
+	if _, err = s.opts().Nodes.Forward(w, r, run, key); err != nil {
 		return answer, err
 	}
 	if w.status != http.StatusOK {
@@ -345,21 +359,23 @@ func (s *Server) serveNote(w http.ResponseWriter, r *http.Request) {
 			ended.end(errEnded)
 		}
 	default:
+		var host *session
 		s.sessions.mu.Lock()
-		g := s.sessions.guests[note.Session]
-		if g != nil && note.Changed {
-			g.until = time.Time{} // the next call asks
+		if g := s.sessions.guests[note.Session]; g != nil {
+			if host = g.session; note.Changed {
+				g.until = time.Time{} // the next call asks
+			}
 		}
 		s.sessions.mu.Unlock()
-		if g != nil && g.session != nil && note.Cancel != nil {
-			g.session.cancelRequest(string(note.Cancel), errCancelled)
+		if host != nil && note.Cancel != nil {
+			host.cancelRequest(string(note.Cancel), errCancelled)
 		}
 	}
 	json.NewEncoder(w).Encode(answer)
 }
 
 // letAnswer lets another run answer the calls of a session of this node, and returns the level of its log.
-// A session whose client lends tools is called here only.
+// A session whose client lends tools, or may answer a question in a batch, is called here only.
 func (s *Server) letAnswer(note *peerNote) (level string, status int) {
 	s.sessions.mu.Lock()
 	own := s.sessions.sessions[note.Session]
@@ -373,13 +389,13 @@ func (s *Server) letAnswer(note *peerNote) (level string, status int) {
 	switch {
 	case !bytes.Equal(digest[:], note.Sender) || own.ended != nil:
 		return "", http.StatusNotFound
-	case own.lender != nil:
+	case own.lender != nil, wire.HasBatches(own.revision()), !s.opts().Adoptable:
 		return "", http.StatusConflict
 	}
 	if own.hosts == nil {
-		own.hosts = map[string]time.Time{}
+		own.hosts = map[string]bool{}
 	}
-	own.hosts[note.Guest] = time.Now().Add(guestTime)
+	own.hosts[note.Guest] = true
 	own.touch()
 	return own.level, http.StatusOK
 }
@@ -391,10 +407,10 @@ func (s *session) hosted() bool {
 	return len(s.hosts) > 0
 }
 
-// tellHosts tells the nodes that may answer calls of the session, and waits until they know it or cannot be reached.
+// tellHosts tells the nodes that may answer calls of the session, or have one that is not answered yet, and waits
+// until they know it or cannot be reached.
 func (s *session) tellHosts(ctx context.Context, note peerNote) {
 	s.mu.Lock()
-	maps.DeleteFunc(s.hosts, func(_ string, until time.Time) bool { return time.Now().After(until) })
 	runs := slices.Collect(maps.Keys(s.hosts))
 	s.mu.Unlock()
 	if len(runs) == 0 {
@@ -403,16 +419,17 @@ func (s *session) tellHosts(ctx context.Context, note peerNote) {
 	ctx, done := context.WithTimeout(ctx, bindTime)
 	defer done()
 	note.Session = s.id
-	told := make(chan error, len(runs))
+	var told sync.WaitGroup
 	for _, run := range runs {
-		go func() {
-			_, err := s.server.tell(ctx, run, note)
-			told <- err
-		}()
+		told.Go(func() {
+			if _, err := s.server.tell(ctx, run, note); err != nil && toolformat.AsError(err).Code == toolformat.NotFound {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				delete(s.hosts, run) // it has ended
+			}
+		})
 	}
-	for range runs {
-		<-told
-	}
+	told.Wait()
 }
 
 // setLevel carries out logging/setLevel, also for what other nodes answer.

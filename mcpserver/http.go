@@ -223,8 +223,8 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, sender identit
 	case http.MethodDelete:
 		if target := s.namedSession(w, r, sender); target != nil {
 			target.bind(r.Context()) // it may not come to life again
-			target.tellHosts(r.Context(), peerNote{Ended: true})
 			s.sessions.endSession(target)
+			target.tellHosts(r.Context(), peerNote{Ended: true})
 			w.WriteHeader(http.StatusOK)
 		}
 	default:
@@ -249,7 +249,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, sender identity, m
 		var answered bool
 		known := &m
 		if err != nil {
-			known = nil // a batch, or for its session to refuse
+			known = nil // a batch, or not valid, which its session answers
 		}
 		if r, answered = s.ownedElsewhere(w, r, sender, r.Header.Get(mcp.HeaderSessionID), known, msg.B); answered {
 			return

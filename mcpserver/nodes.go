@@ -74,8 +74,9 @@ func (id *identity) digest() [sha256.Size]byte {
 }
 
 // ownedElsewhere lets the node that has a session answer a request, or answers it for that, and reports whether
-// it has been answered. body is what has been read of it, and m the message in that; nil means nothing. If it reports false, the session is here or
-// nowhere: one whose node has ended may be here then. The request to go on with says whether it may have run.
+// it has been answered. body is what has been read of it, nil if nothing, and m the message in it, nil if it is
+// a batch or not valid. If it reports false, the session is here or nowhere: one whose node has ended may be here
+// then. The request to go on with says whether it may have run.
 func (s *Server) ownedElsewhere(w http.ResponseWriter, r *http.Request, sender identity, id string, m *wire.Message, body []byte) (next *http.Request, answered bool) {
 	nodes := s.opts().Nodes
 	if nodes == nil || id == "" {
@@ -104,10 +105,8 @@ func (s *Server) ownedElsewhere(w http.ResponseWriter, r *http.Request, sender i
 // answerSession is ownedElsewhere for a request whose session is not here.
 func (f *forwarding) answerSession(nodes Nodes, sender identity) (answered bool) {
 	s, r, id := f.server, f.r, f.key
-	data, run, ok := nodes.Open(sealedSession, id)
-	sum := sender.digest()
-	introduction, own := bytes.CutPrefix(data, sum[:])
-	if !ok || run == "" || !own {
+	introduction, run, own := f.open(sender)
+	if run == "" || !own {
 		return false
 	}
 	movable := len(introduction) > 0 && sender.hidden == "" && s.opts().Adoptable
@@ -142,6 +141,15 @@ func (f *forwarding) answerSession(nodes Nodes, sender identity) (answered bool)
 	// answers so. What else was posted it does not know.
 	_, asks := f.request()
 	return f.sent && r.Method == http.MethodPost && !asks && f.fail(f.lost)
+}
+
+// open opens the id of the session that the request names. own is false unless it is one of the sender's; run is
+// "" if this one has sealed it.
+func (f *forwarding) open(sender identity) (introduction []byte, run string, own bool) {
+	data, run, ok := f.server.opts().Nodes.Open(sealedSession, f.key)
+	sum := sender.digest()
+	introduction, own = bytes.CutPrefix(data, sum[:])
+	return introduction, run, ok && own
 }
 
 // forwarding is a request on its way to the node that has what it goes on with.

@@ -51,7 +51,7 @@ type session struct {
 	lender  Lender                     // nil until the client lends tools
 	lent    int                        // bytes of what it lends
 	level   string                     // of its log; "" until the client sets it
-	hosts   map[string]time.Time       // runs of other nodes that may answer its calls, and until when
+	hosts   map[string]bool            // runs of other nodes that may answer its calls, or could
 }
 
 // newSession returns a session whose carrier must set back before it is used.
@@ -200,6 +200,7 @@ func (s *session) endRequest(p *pendingRequest) {
 	s.mu.Lock()
 	delete(s.pending, p.id)
 	s.mu.Unlock()
+	s.touch()
 	s.account.give(pendingCalls, 1)
 	p.cancel(errAnswered)
 }

@@ -1,29 +1,36 @@
 package fleet
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/fleet/engine"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // A Book is what all nodes know of something, each value under a key: sealed, so that NATS cannot read or make
 // one. Its methods may be called at once. An error says that NATS is away, or the value too large for it.
 type Book struct {
 	node   *Node
+	name   string
 	bucket *engine.Bucket
 }
 
 // Book returns the book of a name, which is letters and digits. No value is kept for longer than most.
 func (n *Node) Book(name string, most time.Duration) *Book {
-	return &Book{n, n.opts.Engine.Bucket(name, most)}
+	return &Book{n, name, n.opts.Engine.Bucket(name, most)}
 }
 
-// Add sets the value of a key that has none, for as long as keep. If the key has one, that is returned.
+// Add sets the value of a key that has none, for as long as keep. If the key has one, that is returned. An error
+// is a *toolformat.Error with the code Invalid if the value is too large.
 func (b *Book) Add(ctx context.Context, key string, value []byte, keep time.Duration) (existing []byte, revision uint64, err error) {
 	for {
-		revision, err = b.bucket.Create(ctx, key, b.seal(value), keep)
+		revision, err = b.bucket.Create(ctx, key, b.seal(key, value), keep)
+		if errors.Is(err, engine.ErrTooLarge) {
+			return nil, 0, toolformat.Errorf(toolformat.Invalid, "it has %d bytes, which is too much for the nodes to share", len(value))
+		}
 		if !errors.Is(err, engine.ErrExists) {
 			return nil, revision, err
 		}
@@ -34,7 +41,7 @@ func (b *Book) Add(ctx context.Context, key string, value []byte, keep time.Dura
 		if err != nil {
 			return nil, 0, err
 		}
-		if existing = b.open(entry.Value); existing != nil {
+		if existing = b.open(key, entry.Value); existing != nil {
 			return existing, entry.Revision, nil
 		}
 		if _, _, err := b.Change(ctx, key, nil, entry.Revision, 0); err != nil { // of a secret that was taken out
@@ -50,9 +57,9 @@ func (b *Book) Change(ctx context.Context, key string, value []byte, revision ui
 	case value == nil:
 		err = b.bucket.Delete(ctx, key, revision)
 	case revision == 0:
-		next, err = b.bucket.Put(ctx, key, b.seal(value), keep)
+		next, err = b.bucket.Put(ctx, key, b.seal(key, value), keep)
 	default:
-		next, err = b.bucket.Update(ctx, key, b.seal(value), revision, keep)
+		next, err = b.bucket.Update(ctx, key, b.seal(key, value), revision, keep)
 	}
 	if errors.Is(err, engine.ErrConflict) {
 		return 0, false, nil
@@ -65,7 +72,7 @@ func (b *Book) Change(ctx context.Context, key string, value []byte, revision ui
 // with all that there were.
 func (b *Book) Watch(ctx context.Context, f func(key string, value []byte, revision uint64)) (ready <-chan struct{}) {
 	return b.bucket.Watch(ctx, ">", func(e engine.Entry) {
-		switch value := b.open(e.Value); {
+		switch value := b.open(e.Key, e.Value); {
 		case e.Deleted:
 			f(e.Key, nil, e.Revision)
 		case value != nil:
@@ -76,13 +83,19 @@ func (b *Book) Watch(ctx context.Context, f func(key string, value []byte, revis
 
 const sealedBook = "book" // purpose of values
 
-func (b *Book) seal(value []byte) []byte { return []byte(b.node.opts.Keys.seal(sealedBook, value)) }
+// seal seals a value together with the place that it is for.
+func (b *Book) seal(key string, value []byte) []byte {
+	return []byte(b.node.opts.Keys.seal(sealedBook, append([]byte(b.place(key)), value...)))
+}
 
-// open returns what seal has sealed; nil for any other text.
-func (b *Book) open(sealed []byte) []byte {
-	value, err := b.node.opts.Keys.open(sealedBook, string(sealed))
-	if err != nil {
+// open returns what seal has sealed for a key; nil for any other text.
+func (b *Book) open(key string, sealed []byte) []byte {
+	plain, err := b.node.opts.Keys.open(sealedBook, string(sealed))
+	value, here := bytes.CutPrefix(plain, []byte(b.place(key)))
+	if err != nil || !here {
 		return nil
 	}
 	return value
 }
+
+func (b *Book) place(key string) string { return b.name + "\x00" + key + "\x00" }

@@ -218,22 +218,37 @@ func (s *session) askClient(ctx context.Context, req *bridge.Request, r *request
 		if s.caller.Principal.Name == "" {
 			by = "the user"
 		}
-		s.decide(r, own, by)
+		s.decide(ctx, r, own, by)
 	}
 }
 
 // decide puts an answer on the desk, unless somebody else was faster. One with arguments that cannot be sent denies.
-func (s *session) decide(r *request, answer Answer, by string) {
-	if a, err := s.opts.Desk.Decide(r.ID, answer, by); err != nil && a.State == Pending {
-		s.opts.Desk.Decide(r.ID, Answer{Note: err.Error()}, by)
+func (s *session) decide(ctx context.Context, r *request, answer Answer, by string) {
+	for {
+		a, err := s.opts.Desk.Decide(r.ID, answer, by)
+		if err == nil || a.State != Pending {
+			return
+		}
+		if wrong := (*argumentsError)(nil); errors.As(err, &wrong) {
+			answer = Answer{Note: err.Error()}
+			continue
+		}
+		select { // the Book is away
+		case <-time.After(againTime):
+		case <-ctx.Done():
+			return
+		}
 	}
 }
+
+// againTime is after how long an answer is put on the desk again.
+const againTime = 500 * time.Millisecond
 
 // askHere asks the person who runs this program, if there is one, and puts the answer on the desk.
 func (s *session) askHere(ctx context.Context, r *request) {
 	if here := s.opts.Desk.options().Here; here != nil {
 		if own, decided := here(ctx, r.Approval); decided {
-			s.decide(r, own, "the user")
+			s.decide(ctx, r, own, "the user")
 		}
 	}
 }

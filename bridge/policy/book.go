@@ -13,7 +13,8 @@ import (
 // A Book has the Approvals of the Desks of several processes, so that a call finds what was decided at another
 // Desk, and each is used once. A key is text without dots. Errors are about the Book, not about what it has.
 type Book interface {
-	// Add sets the value of a key that has none, for as long as keep. If the key has one, that is returned.
+	// Add sets the value of a key that has none, for as long as keep. If the key has one, that is returned. An
+	// error is a *toolformat.Error with the code Invalid if the value is too large.
 	Add(ctx context.Context, key string, value []byte, keep time.Duration) (existing []byte, revision uint64, err error)
 
 	// Change replaces the value of a key if it has the revision, for as long as keep; nil removes it.
@@ -41,7 +42,7 @@ func (d *Desk) Share(ctx context.Context, book Book) {
 		d.expire(time.Now())
 		if value == nil {
 			d.forget(key, revision)
-		} else if json.Unmarshal(value, &a) == nil && a.ID != "" {
+		} else if json.Unmarshal(value, &a) == nil && a.ID != "" && time.Now().Before(a.Expires) {
 			d.learn(&a, revision)
 		}
 	})
@@ -63,7 +64,7 @@ func (d *Desk) learn(a *Approval, revision uint64) *request {
 		}
 		r = newRequest(*a, own)
 		r.State = Pending
-		d.all, d.open[own] = append(d.all, r), r
+		d.put(r)
 	}
 	if r.revision = revision; r.State == Pending && a.State != Pending {
 		d.settle(r, Answer{Approve: a.State == Approved, Note: a.Note, Arguments: a.Changed}, a.By)
@@ -80,26 +81,34 @@ func (d *Desk) forget(text string, revision uint64) {
 	}
 }
 
-// end ends a request whose Approval the Book no longer has: its time has passed, or a call has found a decision,
-// which this Desk need not have heard of. d.mu is held.
+// end ends a request whose Approval the Book no longer has: its time has passed, or a call here or at another Desk
+// has used it. Calls that wait are still told that it is Denied. d.mu is held.
 func (d *Desk) end(r *request) {
-	if r.State == Pending {
-		close(r.decided)
-	} else if r.State == Used {
-		return
-	}
-	if r.State = Used; !time.Now().Before(r.until) {
-		r.State = Expired
-	}
 	d.close(r)
+	switch {
+	case r.State == Pending && !time.Now().Before(r.until):
+		r.State = Expired
+		close(r.decided)
+	case r.State == Pending:
+		r.State = Used
+		close(r.decided)
+	case r.State == Approved:
+		r.State = Used
+	}
+	if len(r.Arguments)+len(r.Changed) > maxEnded {
+		r.Arguments, r.Changed = nil, nil
+	}
 }
+
+// maxEnded bounds the arguments of an Approval that are kept after its end, in bytes.
+const maxEnded = 4 << 10
 
 // add puts a new Approval into the Book, and returns its request, or that of an equal one in the Book.
 func (d *Desk) add(ctx context.Context, book Book, a Approval) (*request, *toolformat.Error) {
 	ctx, cancel := context.WithTimeout(ctx, bookTime)
 	defer cancel()
 	own := keyOf(&a)
-	for last := ""; ; { // until the Book still has what the Desk has learned: it may have heard of the end of that before
+	for last := ""; ; { // twice at least: the Desk may have heard of an Approval's end before it learned of the Approval
 		a.ID = newID()
 		value, _ := json.Marshal(a) // cannot fail: its arguments are valid
 		existing, revision, err := book.Add(ctx, own.text(), value, time.Until(a.Expires))
@@ -109,6 +118,9 @@ func (d *Desk) add(ctx context.Context, book Book, a Approval) (*request, *toolf
 				value = existing
 			}
 			err = json.Unmarshal(value, &known)
+		}
+		if e := toolformat.AsError(err); err != nil && e.Code == toolformat.Invalid {
+			return nil, toolformat.Errorf(toolformat.Denied, "%s needs approval, and nobody can be asked: %s", a.Target, e.Message)
 		}
 		if err != nil {
 			fault := toolformat.Errorf(toolformat.Unavailable, "%s needs approval, and the nodes cannot agree on it now: %v", a.Target, err)
@@ -144,8 +156,9 @@ func (d *Desk) change(book Book, r *request, a *Approval, revision uint64) (bool
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
-	case a.State == Used: // by this call, or by another
+	case a.State == Used && (changed || r.State == Approved): // by this call, or by another
 		d.end(r)
+	case a.State == Used: // it was approved at another Desk, while it was denied at this
 	case changed:
 		d.learn(a, next)
 	}

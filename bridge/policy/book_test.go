@@ -99,7 +99,7 @@ func shared(t *testing.T, rules ...policy.Rule) (book *memory, one, two *setup) 
 func TestBook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		book, one, two := shared(t, asks)
-		replies := make(chan bridge.Reply, 2)
+		replies := make(chan bridge.Reply, 3)
 		call := func(s *setup) {
 			session := s.open("ann", incapable)
 			go func() { replies <- s.call(t.Context(), session, "echo", `{}`, nil) }()
@@ -128,6 +128,14 @@ func TestBook(t *testing.T) {
 		decide(one, policy.Answer{Note: "no"})
 		one.expect(<-replies, "")
 		one.expect(<-replies, "denied by op (payments): no")
+
+		call(one)
+		call(one)
+		call(two)
+		decide(two, policy.Answer{Note: "no"})
+		for range 3 { // a no is enough for all
+			one.expect(<-replies, "denied by op (payments): no")
+		}
 
 		book.away = true
 		one.expect(one.call(t.Context(), one.open("ann", incapable), "echo", `{"b":1}`, nil), "the nodes cannot agree on it now")

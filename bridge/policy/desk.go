@@ -95,8 +95,8 @@ func (d *Desk) options() DeskOptions {
 }
 
 // Stop denies all calls from now on, for a reason that callers are told, which is not "", and the Approvals that
-// are undecided, until Resume with the same who. It returns how many of these there were, and how many calls
-// run, which go on.
+// are undecided, which stay denied. Resume with the same who ends it. Stop returns how many Approvals there were,
+// and how many calls run, which go on.
 func (d *Desk) Stop(who, reason string) (denied, running int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -125,12 +125,12 @@ func (d *Desk) Resume(who string) {
 
 // heedStops makes stopped what stops says; d.mu is held.
 func (d *Desk) heedStops() {
-	d.stopped.Store(nil)
-	for _, who := range slices.Sorted(maps.Keys(d.stops)) {
-		reason := d.stops[who]
-		d.stopped.Store(&reason)
-		return
+	var first *string
+	if who := slices.Sorted(maps.Keys(d.stops)); len(who) > 0 {
+		reason := d.stops[who[0]]
+		first = &reason
 	}
+	d.stopped.Store(first)
 }
 
 // Stopped returns why all calls are denied; "" if they are not.
@@ -213,7 +213,7 @@ func (d *Desk) Decide(id string, answer Answer, by string) (Approval, error) {
 		return r.Approval, fmt.Errorf("approval %s is %s: it was decided by %s", r.ID, r.State, cmp.Or(r.By, "nobody"))
 	case answer.Arguments != nil:
 		if err := r.accept(answer.Arguments); err != nil {
-			return r.Approval, fmt.Errorf("approval %s: %w", r.ID, err)
+			return r.Approval, &argumentsError{r.ID, err}
 		}
 	}
 	if d.book == nil {
@@ -230,6 +230,15 @@ func (d *Desk) Decide(id string, answer Answer, by string) (Approval, error) {
 	}
 	return r.Approval, err
 }
+
+// argumentsError is the error of Decide for arguments that cannot be sent.
+type argumentsError struct {
+	id  string
+	why error
+}
+
+func (e *argumentsError) Error() string { return fmt.Sprintf("approval %s: %v", e.id, e.why) }
+func (e *argumentsError) Unwrap() error { return e.why }
 
 // settle decides about a request that is Pending; d.mu is held.
 func (d *Desk) settle(r *request, answer Answer, by string) {
@@ -272,9 +281,6 @@ func (d *Desk) ask(ctx context.Context, a Approval, vet func(arguments []byte) e
 	if len(d.open) >= d.opts.Most || of >= d.opts.Each {
 		return nil, toolformat.Errorf(toolformat.Unavailable, "%s needs approval, and too many calls wait for it already: try again when some are decided", a.Target)
 	}
-	if len(d.all) >= 2*d.opts.Most { // many have been decided in a short time
-		d.all = slices.DeleteFunc(d.all, func(r *request) bool { return r.State == Used })
-	}
 	a.ID, a.State, a.Asked, a.Expires = newID(), Pending, now, now.Add(d.opts.Expiry)
 	if book := d.book; book != nil {
 		d.mu.Unlock()
@@ -287,9 +293,17 @@ func (d *Desk) ask(ctx context.Context, a Approval, vet func(arguments []byte) e
 	}
 	r := newRequest(a, own)
 	r.vet = vet
-	d.all, d.open[own] = append(d.all, r), r
+	d.put(r)
 	d.tell(a)
 	return r, nil
+}
+
+// put puts a request on the Desk; d.mu is held.
+func (d *Desk) put(r *request) {
+	if len(d.all) >= 2*d.opts.Most { // many have been decided in a short time
+		d.all = slices.DeleteFunc(d.all, func(r *request) bool { return d.open[r.key] != r })
+	}
+	d.all, d.open[r.key] = append(d.all, r), r
 }
 
 func newID() string { return rand.Text()[:8] }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/policy"
@@ -12,33 +13,59 @@ import (
 const (
 	approvalsBook = "approvals"
 	stopBook      = "stop"
-	stopKey       = "calls"
+	stopKey       = "calls" // has why all calls are stopped, or lifted
+
+	// lifted is the value when calls may run: that there is none says nothing, as NATS may have lost it.
+	lifted = "-"
 
 	// keptApprovals is for how long NATS keeps an approval at most, whatever the config says.
 	keptApprovals = 7 * 24 * time.Hour
 
-	stopTime = 2 * time.Second // that a node waits to be told whether calls are stopped, before it runs any
+	stopTime = 2 * time.Second // that a node waits to be told whether calls are stopped, before it serves
 )
 
-// share has all nodes of the cluster decide the same approvals, and stop all calls together, until ctx ends.
+// share has all nodes of the cluster decide the same approvals, and stop all calls together, until ctx ends. No call
+// runs until it is known that they may.
 func (c *cluster) share(ctx context.Context, desk *policy.Desk, log *slog.Logger) {
 	desk.Share(ctx, c.node.Book(approvalsBook, keptApprovals))
+	desk.Stop(stoppedCluster, "it is not known yet whether calls may run: NATS has not answered")
 	c.stops = c.node.Book(stopBook, 0)
-	ready := c.stops.Watch(ctx, func(key string, reason []byte, _ uint64) {
+	var mu sync.Mutex // guards stopped, and the Desk while it follows that
+	stopped := ""
+	ready := c.stops.Watch(ctx, func(key string, value []byte, _ uint64) {
+		mu.Lock()
+		defer mu.Unlock()
 		switch {
 		case key != stopKey:
-		case reason == nil:
+		case value == nil && stopped != "": // NATS has lost it
+			go c.stopCalls(ctx, stopped)
+		case value == nil:
+		case string(value) == lifted:
+			stopped = ""
 			desk.Resume(stoppedCluster)
 			log.Info("calls of the cluster run again")
 		default:
-			desk.Stop(stoppedCluster, string(reason))
-			log.Warn("all calls of the cluster are stopped (mcpbridge stop --lift ends that)", "reason", string(reason))
+			stopped = string(value[1:])
+			desk.Stop(stoppedCluster, stopped)
+			log.Warn("all calls of the cluster are stopped (mcpbridge stop --lift ends that)", "reason", stopped)
 		}
 	})
+	known := make(chan struct{})
+	go func() {
+		defer close(known)
+		select {
+		case <-ready:
+			mu.Lock()
+			defer mu.Unlock()
+			if stopped == "" {
+				desk.Resume(stoppedCluster)
+			}
+		case <-ctx.Done():
+		}
+	}()
 	select {
-	case <-ready:
-	case <-time.After(stopTime): // NATS is away
-	case <-ctx.Done():
+	case <-known:
+	case <-time.After(stopTime):
 	}
 }
 
@@ -46,12 +73,12 @@ func (c *cluster) share(ctx context.Context, desk *policy.Desk, log *slog.Logger
 func (c *cluster) stopCalls(ctx context.Context, reason string) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	var value []byte
+	value := lifted
 	if reason != "" {
-		value = []byte(reason)
+		value = "+" + reason
 	}
-	if _, _, err := c.stops.Change(ctx, stopKey, value, 0, 0); err != nil {
-		return fmt.Errorf("the other nodes of cluster %s were not told: %w", c.name, err)
+	if _, _, err := c.stops.Change(ctx, stopKey, []byte(value), 0, 0); err != nil {
+		return fmt.Errorf("cluster %s could not be told, and its nodes are as they were: %w", c.name, err)
 	}
 	return nil
 }

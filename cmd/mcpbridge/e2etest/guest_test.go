@@ -152,6 +152,11 @@ func TestGuest(t *testing.T) {
 	if _, body := v.call(1, "only0"); !strings.Contains(body, "node0") {
 		t.Errorf("a tool that only the owner has: %s", body)
 	}
+	keyed := maps.Clone(v.headers)
+	keyed["Idempotency-Key"] = "k"
+	if _, body := v.nodes[1].send(t, fmt.Sprintf(callOf, "who"), keyed); !strings.Contains(body, "node0") {
+		t.Errorf("a call with a key, which only the owner's ledger knows: %s", body)
+	}
 	bob := maps.Clone(v.headers)
 	bob["Authorization"] = "Bearer the token of bob"
 	if status, body := v.nodes[1].send(t, fmt.Sprintf(callOf, "who"), bob); status != http.StatusNotFound {
