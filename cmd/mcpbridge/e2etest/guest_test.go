@@ -74,7 +74,10 @@ type visitor struct {
 	member
 }
 
-const callOf = `{"jsonrpc":"2.0","id":"a call","method":"tools/call","params":{"name":%q,"arguments":{}}}`
+// callOf returns a call of a tool. A client gives each an id of its own.
+func callOf(id int, tool string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":{}}}`, id, tool)
+}
 
 func visit(t *testing.T) *visitor {
 	v := &visitor{T: t, member: member{waiting: make(chan string, 2), release: make(chan struct{}), levels: new(atomic.Int64)}}
@@ -96,7 +99,7 @@ func visit(t *testing.T) *visitor {
 // call calls a tool through a node.
 func (v *visitor) call(node int, tool string) (status int, body string) {
 	v.Helper()
-	return v.nodes[node].send(v.T, fmt.Sprintf(callOf, tool), v.headers)
+	return v.nodes[node].send(v.T, callOf(1, tool), v.headers)
 }
 
 // settle calls through node1 until a node says that it has answered.
@@ -154,12 +157,12 @@ func TestGuest(t *testing.T) {
 	}
 	keyed := maps.Clone(v.headers)
 	keyed["Idempotency-Key"] = "k"
-	if _, body := v.nodes[1].send(t, fmt.Sprintf(callOf, "who"), keyed); !strings.Contains(body, "node0") {
+	if _, body := v.nodes[1].send(t, callOf(2, "who"), keyed); !strings.Contains(body, "node0") {
 		t.Errorf("a call with a key, which only the owner's ledger knows: %s", body)
 	}
 	bob := maps.Clone(v.headers)
 	bob["Authorization"] = "Bearer the token of bob"
-	if status, body := v.nodes[1].send(t, fmt.Sprintf(callOf, "who"), bob); status != http.StatusNotFound {
+	if status, body := v.nodes[1].send(t, callOf(2, "who"), bob); status != http.StatusNotFound {
 		t.Errorf("another client: %d %s", status, body)
 	}
 }
@@ -170,7 +173,7 @@ func TestGuestsCall(t *testing.T) {
 	v := visit(t)
 	v.settle("node1")
 	for node := range v.nodes {
-		lines := v.request(1, http.MethodPost, fmt.Sprintf(callOf, "ask"), nil)
+		lines := v.request(1, http.MethodPost, callOf(10+node, "ask"), nil)
 		_, question := v.next(lines)
 		id := string(wire.Lookup([]byte(question), "id"))
 		if !strings.HasPrefix(id, `"node1.`) {
@@ -182,15 +185,15 @@ func TestGuestsCall(t *testing.T) {
 		}
 	}
 	for node := range v.nodes {
-		v.request(1, http.MethodPost, fmt.Sprintf(callOf, "wait"), nil)
+		v.request(1, http.MethodPost, callOf(20+node, "wait"), nil)
 		<-v.waiting
-		v.nodes[node].send(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a call"}}`, v.headers)
+		v.nodes[node].send(t, fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, 20+node), v.headers)
 		if said := <-v.waiting; said != "canceled" {
 			t.Error(said)
 		}
 	}
 	for node := range v.nodes {
-		id, _ := v.next(v.request(1, http.MethodPost, fmt.Sprintf(callOf, "wait"), nil))
+		id, _ := v.next(v.request(1, http.MethodPost, callOf(30+node, "wait"), nil))
 		<-v.waiting
 		lines := v.request(node, http.MethodGet, "", map[string]string{"Last-Event-ID": id})
 		v.release <- struct{}{}
