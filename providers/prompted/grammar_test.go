@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
 
@@ -175,5 +176,22 @@ func TestUnions(t *testing.T) {
 		if s != `put {"`+key+`":`+want+`}` {
 			t.Errorf("%q: %s, want %s", argument, s, want)
 		}
+	}
+}
+
+// A call with a parameter that is given again and again takes no time that grows with its square.
+func TestManyParameters(t *testing.T) {
+	schema := []byte(`{"type":"object","properties":{"p":{"type":["string","null"]}`)
+	for i := range 300 {
+		schema = fmt.Appendf(schema, `,"q%d":{}`, i)
+	}
+	set := providers.NewToolSet([]toolformat.Tool{{Name: "put", InputSchema: append(schema, "}}"...)}})
+	n := 0
+	s := newScanner(testSyntax(), grammarOf("qwen-coder", ""), toolsOf(&providers.Request{Tools: set}), 1<<20, func(piece) { n++ })
+	begun := time.Now()
+	s.write("<tool_call><function=put>" + strings.Repeat("<parameter=p>1</parameter>", 20_000) + "</function></tool_call>")
+	s.close()
+	if took := time.Since(begun); n != 1 || took > time.Minute { // it took more than two
+		t.Errorf("%d calls in %s", n, took)
 	}
 }

@@ -149,7 +149,15 @@ func (s *scanner) matchParameters(w []byte, final bool, n int, word string, t *t
 		return finding{verdict: isCall, n: len(w), calls: malformed(tool, rest)}
 	}
 	calls := malformed(tool, rest[:end])
-	isJSON := func(key string, value []byte) bool { return s.takes(tool, key, value) }
+	types := map[string][]string{} // of properties, each found once however often it is given
+	isJSON := func(key string, value []byte) bool {
+		kinds, found := types[key]
+		if !found {
+			kinds = s.types(tool, key)
+			types[key] = kinds
+		}
+		return mayBe(kinds, value)
+	}
 	if args, ok := t.arguments(rest[:end], s.properties(tool), isJSON); ok {
 		calls = []call{{tool, args}}
 	}
@@ -160,7 +168,7 @@ func (s *scanner) matchParameters(w []byte, final bool, n int, word string, t *t
 // JSON: they are converted to the tool's schema later.
 func (t *tags) arguments(body []byte, properties []string, isJSON func(key string, value []byte) bool) (args []byte, ok bool) {
 	args = []byte{'{'}
-	var keys []string
+	given := map[string]bool{}
 	for body = bytes.TrimSpace(body); len(body) > 0; body = bytes.TrimSpace(body) {
 		rest, found := bytes.CutPrefix(body, []byte(t.key))
 		head, rest, named := bytes.Cut(rest, []byte(t.keyEnd))
@@ -168,13 +176,13 @@ func (t *tags) arguments(body []byte, properties []string, isJSON func(key strin
 			return nil, false
 		}
 		key, marked := keyOf(string(head))
-		keys = append(keys, key)
+		given[key] = true
 		if t.value != "" {
 			if rest, found = bytes.CutPrefix(bytes.TrimLeft(rest, whiteSpace), []byte(t.value)); !found {
 				return nil, false
 			}
 		}
-		value, next := t.cutValue(rest, properties, keys)
+		value, next := t.cutValue(rest, properties, given)
 		if len(args) > 1 {
 			args = append(args, ',')
 		}
@@ -182,7 +190,7 @@ func (t *tags) arguments(body []byte, properties []string, isJSON func(key strin
 		if line, ok := bytes.CutPrefix(value, []byte{'\n'}); ok {
 			value = bytes.TrimSuffix(line, []byte{'\n'})
 		}
-		if raw, ok := toJSON(value); ok && (marked || isJSON(key, value)) {
+		if raw, ok := toJSON(value); ok && (marked || slices.Contains(properties, key) && isJSON(key, value)) {
 			args = append(args, raw...)
 		} else {
 			args = wire.AppendString(args, value)
@@ -207,10 +215,10 @@ func keyOf(head string) (key string, isJSON bool) {
 // cutValue returns the value of a parameter and what follows it. Models forget the end of a
 // parameter: it ends at the latest where a parameter begins that the tool has and that was not
 // given yet.
-func (t *tags) cutValue(rest []byte, properties, given []string) (value, next []byte) {
+func (t *tags) cutValue(rest []byte, properties []string, given map[string]bool) (value, next []byte) {
 	value, next, _ = bytes.Cut(rest, []byte(t.valueEnd))
 	for _, name := range properties {
-		if slices.Contains(given, name) {
+		if given[name] {
 			continue
 		}
 		if i := bytes.Index(value, []byte(t.key+name+t.keyEnd)); i >= 0 {

@@ -103,14 +103,20 @@ func (s *scanner) mayName(word string) bool {
 	return len(s.set.Tools) > 0 && word != "" && len(word) <= maxName && !strings.ContainsFunc(word, isOther)
 }
 
-// takes reports whether a property of a tool that may be a string may as well be a value that is written as JSON.
-func (o offer) takes(own, key string, value []byte) bool {
+// types returns the types that the schema of a tool's property names.
+func (o offer) types(own, key string) []string {
 	c, ok := o.set.Find(o.tools.WireName(format, own))
-	if value = bytes.TrimSpace(value); !ok || !json.Valid(value) {
-		return false
+	if !ok {
+		return nil
 	}
-	types := typesOf(nil, wire.Lookup(c.JSON, "function", "parameters", "properties", key))
-	return slices.Contains(types, "string") && slices.ContainsFunc(jsonTypes(value), func(kind string) bool { return slices.Contains(types, kind) })
+	return typesOf(nil, wire.Lookup(c.JSON, "function", "parameters", "properties", key))
+}
+
+// mayBe reports whether a property of some types, which may be a string, may as well be a value that is written as JSON.
+func mayBe(types []string, value []byte) bool {
+	value = bytes.TrimSpace(value)
+	return slices.Contains(types, "string") && json.Valid(value) &&
+		slices.ContainsFunc(jsonTypes(value), func(kind string) bool { return slices.Contains(types, kind) })
 }
 
 // jsonTypes returns the types of a value of JSON that is not a string.

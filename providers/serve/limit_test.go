@@ -297,6 +297,18 @@ func TestTooLongAnnounced(t *testing.T) {
 	}
 }
 
+// A request that turns out to be too long is refused, too.
+func TestTooLong(t *testing.T) {
+	for _, path := range append(streaming, "/v1/embeddings") {
+		body := struct{ io.Reader }{strings.NewReader(`{"model":"` + strings.Repeat("m", 100))} // of unknown length
+		w := httptest.NewRecorder()
+		ofTalker(&talker{make(chan struct{})}, serve.Options{MaxBody: 100}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, body))
+		if w.Code != http.StatusRequestEntityTooLarge || !strings.Contains(w.Body.String(), "the request is longer than 100 bytes") {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+}
+
 // A body that comes too slowly is told so.
 func TestSlowBody(t *testing.T) {
 	body := iotest.ErrReader(os.ErrDeadlineExceeded)
