@@ -79,7 +79,8 @@ func newOutbox(limit int, a *account) *outbox {
 // and by the calls of a session.
 func (o *outbox) send(msg *wire.Buffer) { o.add(msg, "", 0, math.MaxInt) }
 
-// respond sends a response. One for which the principal has no bytes left becomes an error.
+// respond sends a response. It becomes an error if the principal has no bytes left, or if more than half of them wait
+// for this client: one that does not read leaves room for others.
 func (o *outbox) respond(r *response) {
 	msg := r.encode()
 	if held(msg) > freeBytes && !o.reserve(held(msg)) {
@@ -90,11 +91,11 @@ func (o *outbox) respond(r *response) {
 	o.send(msg)
 }
 
-// reserve reports whether the account has room for a message of n bytes.
+// reserve reports whether there is room for a response of n bytes.
 func (o *outbox) reserve(n int) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.err != nil || o.count(n)
+	return o.err != nil || int64(o.bytes) <= o.account.most[heldBytes].Load()/2 && o.count(n)
 }
 
 // Notify adds a notification, as bridge.Back.Notify does.

@@ -237,3 +237,28 @@ func TestDrainLate(t *testing.T) {
 		t.Errorf("it ended with %v", err)
 	}
 }
+
+// A client that does not read leaves room for the answers to others of its principal.
+func TestOutboxLeavesRoom(t *testing.T) {
+	deaf := box(1 << 20)
+	other := newOutbox(1<<20, deaf.account)
+	answer := func(o *outbox) bool {
+		o.respond(&response{id: []byte("1"), reply: bridge.Result([]byte(`"`+strings.Repeat("x", 8<<20)+`"`), nil)})
+		last := o.items[len(o.items)-1]
+		return len(last.B) > 8<<20
+	}
+	n := 0
+	for answer(deaf) {
+		n++
+	}
+	if held := deaf.account.used[heldBytes].Load(); n == 0 || held < minHeld/2 || held > minHeld/2+32<<20 {
+		t.Errorf("after %d answers %d bytes wait", n, held)
+	}
+	if !answer(other) {
+		t.Error("there is no room for another client")
+	}
+	for _, o := range []*outbox{deaf, other} {
+		o.end(errSlow)
+		o.discard()
+	}
+}
