@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A client goes on with its session after the node that had it was killed.
+// Any node answers the calls of a session, and a client goes on with its own after the node that had it was killed.
 func TestFleet(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles the bridge")
@@ -81,10 +81,8 @@ func TestFleet(t *testing.T) {
 		t.Fatal(err)
 	}
 	owner := where(t, ctx, c)
-	for range 6 {
-		if got := where(t, ctx, c); got != owner {
-			t.Errorf("a call of the session was carried out by %s, and not by %s, which has it", got, owner)
-		}
+	for answering := map[string]bool{}; len(answering) < len(pids); { // until the context ends
+		answering[where(t, ctx, c)] = true
 	}
 	p, err := os.FindProcess(pids[owner])
 	if err != nil {
@@ -93,8 +91,10 @@ func TestFleet(t *testing.T) {
 	if err := p.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if got := where(t, ctx, c); got == owner {
-		t.Errorf("%s answers after it was killed", got)
+	for range 2 * len(pids) {
+		if got := where(t, ctx, c); got == owner {
+			t.Errorf("%s answers after it was killed", got)
+		}
 	}
 }
 
