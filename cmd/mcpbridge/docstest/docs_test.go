@@ -112,18 +112,49 @@ func TestConfigs(t *testing.T) {
 			if json.Unmarshal(raw, &keys) != nil || !isConfig(keys) {
 				continue
 			}
-			for _, m := range variable.FindAllStringSubmatch(block, -1) {
-				t.Setenv(m[1], "the-value-of-"+m[1])
-			}
-			file := filepath.Join(t.TempDir(), "mcpbridge.json")
-			if _, err := (config.Loader{}).Parse(file, []byte(block)); err != nil {
-				t.Errorf("%s: %v in\n%s", name, err, block)
-			}
+			load(t, name, block)
 			loaded++
 		}
 	}
 	if loaded < 5 {
 		t.Errorf("only %d configs were found", loaded)
+	}
+}
+
+// load loads a config that is shown somewhere.
+func load(t *testing.T, where, text string) {
+	for _, m := range variable.FindAllStringSubmatch(text, -1) {
+		t.Setenv(m[1], "the-value-of-"+m[1])
+	}
+	file := filepath.Join(t.TempDir(), "mcpbridge.json")
+	if _, err := (config.Loader{}).Parse(file, []byte(text)); err != nil {
+		t.Errorf("%s: %v in\n%s", where, err, text)
+	}
+}
+
+// The configs of manifests load.
+func TestDeployed(t *testing.T) {
+	files, err := filepath.Glob("../../../examples/fleet/deploy/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	loaded := 0
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, in := string(raw), filepath.Ext(file) == ".json"
+		if _, after, is := strings.Cut(text, "mcpbridge.json: |\n"); is {
+			text, _, in = strings.Cut(after, "---\n")
+		}
+		if in {
+			load(t, file, text)
+			loaded++
+		}
+	}
+	if loaded != 3 {
+		t.Errorf("%d configs were found", loaded)
 	}
 }
 
