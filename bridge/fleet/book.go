@@ -67,6 +67,30 @@ func (b *Book) Change(ctx context.Context, key string, value []byte, revision ui
 	return next, err == nil, err
 }
 
+// Update replaces the value of a key, nil if there is none, by what change makes of it. No other Update comes
+// between; change may be called more than once. If it fails, the value stays.
+func (b *Book) Update(ctx context.Context, key string, change func(value []byte) ([]byte, error)) error {
+	for before, revision := []byte(nil), uint64(0); ; {
+		value, err := change(before)
+		if err != nil {
+			return err
+		}
+		changed := false
+		if before != nil && bytes.Equal(value, before) {
+			return nil
+		}
+		if before == nil {
+			before, revision, err = b.Add(ctx, key, value, 0)
+			changed = before == nil
+		} else if _, changed, err = b.Change(ctx, key, value, revision, 0); !changed {
+			before = nil // and Add returns what it is now
+		}
+		if err != nil || changed {
+			return err
+		}
+	}
+}
+
 // Watch calls f with each value that there is, and then with each change, in order, until ctx or the node ends.
 // A value is nil when it has been removed, or has been there for long enough. ready is closed when f has been called
 // with all that there were.

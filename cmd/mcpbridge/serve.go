@@ -115,7 +115,7 @@ func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error
 			return err
 		}
 		defer l.cluster.leave()
-		l.cluster.share(ctx, l.pool.Approvals, l.log)
+		l.cluster.share(ctx, l.pool, l.log)
 		opts.Nodes, commands.cluster = l.cluster.node, l.cluster
 	}
 	l.front = mcpserver.New(l, opts)

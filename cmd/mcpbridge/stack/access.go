@@ -41,13 +41,19 @@ func (s *Stack) rates(source bridge.Source) bridge.Source {
 	return s.pool.Buckets.Wrap(source, of)
 }
 
-// quotaFile is the name of a file that has the calls of the latest days.
-type quotaFile string
+// days has the calls of the latest days: a file, unless the pool has another store.
+type days struct {
+	pool *Pool
+	path string // of the file; "" without one
+}
 
 // Update implements rates.Store.
-func (f quotaFile) Update(change func(text []byte) ([]byte, error)) error {
-	if err := file.Update(string(f), change, nil); err != nil {
-		return fmt.Errorf("%s: %w", string(f), err)
+func (d days) Update(change func(text []byte) ([]byte, error)) error {
+	if shared := d.pool.Quotas.Load(); shared != nil {
+		return (*shared).Update(change)
+	}
+	if err := file.Update(d.path, change, nil); err != nil {
+		return fmt.Errorf("%s: %w", d.path, err)
 	}
 	return nil
 }

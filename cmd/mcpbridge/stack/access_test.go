@@ -63,7 +63,7 @@ func TestLiveProfiles(t *testing.T) {
 // The error about a file that cannot be used names it, as the log says nothing else of it.
 func TestQuotaFile(t *testing.T) {
 	folder := t.TempDir()
-	err := quotaFile(folder).Update(func(text []byte) ([]byte, error) { return text, nil })
+	err := days{NewPool(), folder}.Update(func(text []byte) ([]byte, error) { return text, nil })
 	if err == nil || !strings.HasPrefix(err.Error(), folder+": ") {
 		t.Error(err)
 	}

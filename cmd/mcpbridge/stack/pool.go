@@ -29,6 +29,8 @@ type Pool struct {
 	Approvals *policy.Desk  // the calls that wait for a person; it may stop all
 	Buckets   rates.Buckets // what callers have used of their rates
 
+	Quotas atomic.Pointer[rates.Store] // has the calls of a day in place of the file of each Stack
+
 	id         string // by which a loop of bridges is found
 	supervisor *process.Supervisor
 	children   mcpclient.Children

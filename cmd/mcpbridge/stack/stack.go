@@ -159,8 +159,8 @@ func build(cfg *config.Config, opts Options) (*Stack, error) {
 	if err := s.openLedger(opts.Ledger); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	if opts.Quotas != "" {
-		s.quotas = quotaFile(opts.Quotas)
+	if opts.Quotas != "" || cfg.Cluster.Name != "" {
+		s.quotas = days{s.pool, opts.Quotas}
 	}
 	info, _ := json.Marshal(map[string]string{"name": "mcpbridge", "version": opts.Version}) // cannot fail: strings
 	var members []bridge.Member
