@@ -187,7 +187,7 @@ func (s *Server) serveTicket(w http.ResponseWriter, r *http.Request, sender iden
 		return
 	}
 	until, _ := r.Context().Deadline()
-	id := s.newTicketID()
+	id := s.newOwnedID(sealedTicket)
 	if !s.tickets.issue(id, sender, until, s.opts().accounts.of(sender.principal)) {
 		writeError(w, http.StatusServiceUnavailable, "too many unused tickets: try again in 30 s")
 		return

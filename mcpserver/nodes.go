@@ -50,7 +50,8 @@ type Nodes interface {
 const (
 	peerPath      = "/peer"
 	sealedSession = "session" // purpose of the ids of sessions
-	sealedState   = "state"   // purpose of requestStates
+	sealedState   = "state"   // purpose of the ends of requestStates
+	sealedTicket  = "ticket"  // purpose of tickets
 
 	// headerRepeated marks a forwarded request that may have run before.
 	headerRepeated = "Mcpbridge-Repeated"
@@ -221,10 +222,10 @@ func (f *forwarding) fail(why error) (answered bool) {
 	return true
 }
 
-// newState returns the end of a requestState, which says which node has the call.
-func (s *Server) newState() string {
+// newOwnedID returns an id for a purpose that says which node has what it names.
+func (s *Server) newOwnedID(purpose string) string {
 	if nodes := s.opts().Nodes; nodes != nil {
-		return nodes.Seal(sealedState, nil)
+		return nodes.Seal(purpose, nil)
 	}
 	return newID()
 }

@@ -154,7 +154,7 @@ func (p *parking) wait(ctx context.Context, c *parkedCall, back bridge.Back) (br
 
 // park keeps the call for a retry and returns the input_required that asks for one.
 func (p *parking) park(c *parkedCall, requests []byte) bridge.Reply {
-	state := p.mark + c.views.server.newState()
+	state := p.mark + c.views.server.newOwnedID(sealedState)
 	c.digest = digest(c.req)
 	p.mu.Lock()
 	full := p.closed || !c.view.account.take(parkedCalls, 1)

@@ -89,16 +89,6 @@ func (t *tickets) redeem(id string) (holder identity, until time.Time, ok bool) 
 	return found.holder, found.until, ok && time.Now().Before(found.expires)
 }
 
-const sealedTicket = "ticket" // purpose of the ids of tickets
-
-// newTicketID returns the id of a ticket, which says which node has it.
-func (s *Server) newTicketID() string {
-	if nodes := s.opts().Nodes; nodes != nil {
-		return nodes.Seal(sealedTicket, []byte(newID()))
-	}
-	return newID()
-}
-
 // ticketHolder is what one node tells another of the holder of a ticket.
 type ticketHolder struct {
 	Principal  string    `json:"principal,omitempty"`
