@@ -13,20 +13,29 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
+// books returns the book of a name of each of three nodes.
+func books(t *testing.T, name string) (all []*fleet.Book) {
+	nats := fleettest.NATS(t)
+	for _, node := range []string{"a", "b", "c"} {
+		own := fleet.New(fleet.Options{Keys: fleettest.Keys(t), Engine: fleettest.Engine(t, nats, node), Name: node})
+		t.Cleanup(func() { own.Close() })
+		all = append(all, own.Book(name, time.Hour))
+	}
+	return all
+}
+
 // Of equal calls on several nodes as many run as a person has approved, on whatever node that was.
 func TestApprovalsOfNodes(t *testing.T) {
 	rules, err := policy.Compile([]policy.Rule{{Name: "all", Verdict: policy.Ask}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	nats, fake := fleettest.NATS(t), sourcetest.NewFake()
+	fake := sourcetest.NewFake()
 	var desks []*policy.Desk
 	var sessions []bridge.Session
-	for _, name := range []string{"a", "b", "c"} {
-		node := fleet.New(fleet.Options{Keys: fleettest.Keys(t), Engine: fleettest.Engine(t, nats, name), Name: name})
-		t.Cleanup(func() { node.Close() })
+	for _, book := range books(t, "approvals") {
 		desk := policy.NewDesk(policy.DeskOptions{})
-		desk.Share(t.Context(), node.Book("approvals", time.Hour))
+		desk.Share(t.Context(), book)
 		session, err := policy.New(fake, policy.Options{Policy: rules, Desk: desk}).Open(t.Context(), &bridge.Caller{})
 		if err != nil {
 			t.Fatal(err)

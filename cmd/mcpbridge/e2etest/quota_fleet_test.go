@@ -9,7 +9,6 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/fleet"
-	"github.com/mcpbridge/mcpbridge/bridge/fleet/fleettest"
 	"github.com/mcpbridge/mcpbridge/bridge/rates"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -27,14 +26,11 @@ func (d bookDays) Update(change func([]byte) ([]byte, error)) error {
 // A quota of a day is one for all nodes, whatever they do at once.
 func TestQuotaOfNodes(t *testing.T) {
 	const calls = 300
-	nats := fleettest.NATS(t)
 	var passed atomic.Int64
 	var work sync.WaitGroup
-	for _, name := range []string{"a", "b", "c"} {
-		node := fleet.New(fleet.Options{Keys: fleettest.Keys(t), Engine: fleettest.Engine(t, nats, name), Name: name})
-		t.Cleanup(func() { node.Close() })
+	for _, book := range books(t, "quotas") {
 		source := new(rates.Buckets).Wrap(sourcetest.NewFake(), rates.Rates{
-			Common: []rates.Rate{{Match: "*", Calls: calls, Daily: true}}, Store: bookDays{node.Book("quotas", time.Hour)},
+			Common: []rates.Rate{{Match: "*", Calls: calls, Daily: true}}, Store: bookDays{book},
 		})
 		session, err := source.Open(t.Context(), &bridge.Caller{Principal: bridge.Principal{Name: "ann"}})
 		if err != nil {
