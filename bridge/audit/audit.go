@@ -121,8 +121,8 @@ func (l *Log) tryWrite(calls []observe.Call) error {
 	return l.keepHead()
 }
 
-// keepHead writes down where the chain ends, in the place of what was there: to make another file of it each time
-// would cost more than the lines do. The lock is held.
+// keepHead writes to the head file where the chain ends. It overwrites that file, since a new one each time would cost
+// more than the lines do. The lock is held.
 func (l *Log) keepHead() error {
 	text, _ := json.Marshal(l.last) // cannot fail
 	f, err := os.OpenFile(l.file.Path+headSuffix, os.O_WRONLY|os.O_CREATE, 0o600)

@@ -23,8 +23,8 @@ func (n *Node) Book(name string, most time.Duration) *Book {
 	return &Book{n, name, n.opts.Engine.Bucket(name, most)}
 }
 
-// Add sets the value of a key that has none, for as long as keep. If the key has one, that is returned. An error
-// is a *toolformat.Error with the code Invalid if the value is too large.
+// Add sets the value of a key that does not exist, for as long as keep. If the key exists, Add returns its value.
+// An error is a *toolformat.Error with the code Invalid if the value is too large.
 func (b *Book) Add(ctx context.Context, key string, value []byte, keep time.Duration) (existing []byte, revision uint64, err error) {
 	for {
 		revision, err = b.bucket.Create(ctx, key, b.seal(key, value), keep)
@@ -67,8 +67,8 @@ func (b *Book) Change(ctx context.Context, key string, value []byte, revision ui
 	return next, err == nil, err
 }
 
-// Update replaces the value of a key, nil if there is none, by what change makes of it. No other Update comes
-// between; change may be called more than once. If it fails, the value stays.
+// Update calls change with the value of a key, nil if the key does not exist, and sets it to what change returns,
+// unless another Update has been faster: then it calls change again. If change fails, the value stays.
 func (b *Book) Update(ctx context.Context, key string, change func(value []byte) ([]byte, error)) error {
 	for before, revision := []byte(nil), uint64(0); ; {
 		value, err := change(before)

@@ -13,8 +13,8 @@ import (
 // A Book has the Approvals of the Desks of several processes, so that a call finds what was decided at another
 // Desk, and each is used once. A key is text without dots. Errors are about the Book, not about what it has.
 type Book interface {
-	// Add sets the value of a key that has none, for as long as keep. If the key has one, that is returned. An
-	// error is a *toolformat.Error with the code Invalid if the value is too large.
+	// Add sets the value of a key that does not exist, for as long as keep. If the key exists, Add returns its
+	// value. An error is a *toolformat.Error with the code Invalid if the value is too large.
 	Add(ctx context.Context, key string, value []byte, keep time.Duration) (existing []byte, revision uint64, err error)
 
 	// Change replaces the value of a key if it has the revision, for as long as keep; nil removes it.

@@ -171,7 +171,7 @@ func (f found) is(other found) bool {
 }
 
 // isPlain reports whether the value is one that no reader takes for another: true, false, a number that is written
-// with digits alone, or a text that cannot be JSON. There is no text on the way to it.
+// with digits alone, or a text that cannot be JSON. No JSON within a text was read to find it.
 func (f found) isPlain() bool {
 	switch {
 	case f.raw == nil:

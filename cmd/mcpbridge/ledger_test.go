@@ -129,7 +129,7 @@ func (k *killed) end() {
 }
 
 // A bridge is killed at random moments of calls, which are then repeated with their keys: none is paid twice, and
-// none is paid without a line in the ledger. It was killed a thousand times with -count=10.
+// none is paid without a line in the ledger. With MCPBRIDGE_LONG and -count=10 it is killed a thousand times.
 func TestLedgerKills(t *testing.T) {
 	kills := 20
 	if os.Getenv("MCPBRIDGE_LONG") != "" {
