@@ -28,7 +28,9 @@
 // A form that is never written is a row of variants.
 //
 // Precision comes first. What is only quoted is text: in code spans, block quotes, indented code,
-// strings, comments, and blocks of code that are not a form (place.go, fence.go, quote.go). A call
+// strings, comments, and blocks of code that are not a form (place.go, fence.go, quote.go). Indented
+// calls that end a reply are the exception, where the row of the model's grammar says that its marks are
+// special tokens (trial.go). A call
 // that is cut does not run. In a form that is marked, an unknown name makes a call that the loop
 // answers with the names that exist; elsewhere it is text. In results each mark of a form is
 // escaped, so that a model that repeats a result does not make a call.
@@ -69,7 +71,9 @@
 // Whether a call is quoted is known before it, but for a mark that is still open where its paragraph
 // ends: a quotation may go on, or the mark is a lone one. A call behind it is doubtful. The scanner
 // holds it back and reads on as if it were quoted. If the mark is closed, it is; if another one
-// opens or the reply ends, the scanner goes back to the call and emits it.
+// opens or the reply ends, the scanner goes back to the call and emits it. Indented calls in special
+// tokens are held back too, for a trial: a scanner of their own reads them and what follows, until that
+// is more than one form with calls and white space, or the reply ends.
 //
 // The scanner drops white space between a call and the start or end of a reply.
 //

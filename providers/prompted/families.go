@@ -35,23 +35,23 @@ var grammars = []grammar{
 		call: pair{"<seed:tool_call>", "</seed:tool_call>"},
 		body: functionBody, each: "<parameter=%k>%v</parameter>\n",
 	}, {
-		name: "deepseek-dsml", models: []string{"deepseek-v3-2"},
+		name: "deepseek-dsml", models: []string{"deepseek-v3-2"}, special: true,
 		turn: pair{"<｜DSML｜function_calls>\n", "</｜DSML｜function_calls>"},
 		body: dsmlBody, each: dsmlEach,
 		results: pair{"<function_results>", "</function_results>"},
 		result:  pair{"<result>", "</result>"}, content: "%c",
 	}, {
-		name: "deepseek-v4", models: []string{"deepseek-v4"},
+		name: "deepseek-v4", models: []string{"deepseek-v4"}, special: true,
 		turn: pair{"<｜DSML｜tool_calls>\n", "</｜DSML｜tool_calls>"},
 		body: dsmlBody, each: dsmlEach,
 		result: pair{"<tool_result>", "</tool_result>"}, content: "%c",
 	}, {
-		name: "deepseek-v3.1", models: []string{"deepseek-v3-1"},
+		name: "deepseek-v3.1", models: []string{"deepseek-v3-1"}, special: true,
 		turn: deepseekCalls,
 		call: pair{"<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"}, body: "%n<｜tool▁sep｜>%a",
 		result: deepseekReply, content: "%c",
 	}, {
-		name: "deepseek-v3", models: []string{"deepseek-v3", "deepseek-r1"},
+		name: "deepseek-v3", models: []string{"deepseek-v3", "deepseek-r1"}, special: true,
 		turn: deepseekCalls, between: "\n",
 		call:    pair{"<｜tool▁call▁begin｜>function<｜tool▁sep｜>", "<｜tool▁call▁end｜>"},
 		body:    "%n\n```json\n%a\n```",

@@ -31,6 +31,8 @@ type form struct {
 	ends   []string // any of these ends it; nil means nothing does
 	strict bool     // a call must be JSON with arguments, since nothing else marks it
 	plain  bool     // open is text that may occur anywhere
+
+	special bool // open is a token that models of its grammar write for calls only
 }
 
 // isBlock reports whether a form is a block of code.

@@ -17,7 +17,9 @@ func FuzzScanner(f *testing.F) {
 		f.Add(c.text, []byte{7, 0, 30}, uint16(40))
 	}
 	for i := range grammars {
-		f.Add(example(&grammars[i]), []byte{3}, uint16(1<<12/len(grammars)*len(grammars)+i))
+		limit := uint16(1<<12/len(grammars)*len(grammars) + i)
+		f.Add(example(&grammars[i]), []byte{3}, limit)
+		f.Add("So:\n\n      "+example(&grammars[i]), []byte{3}, limit)
 	}
 	f.Fuzz(func(t *testing.T, text string, cuts []byte, most uint16) { holdsTogether(t, text, cuts, most) })
 }

@@ -24,6 +24,8 @@ type grammar struct {
 	plain bool   // call.open is text that may occur anywhere: it counts at the start of a line, for models of this grammar
 	bare  bool   // call.open precedes each reply but is not a part of it, and only tools that exist are called
 	words string // stand in place of a call before words for the user
+
+	special bool // marks are tokens that its models write for calls only: indented ones that end a reply are calls, see trial.go
 }
 
 // A pair is the marks before and behind something.
@@ -65,7 +67,7 @@ func allForms() []form {
 // forms returns the forms in which calls of a grammar are read, without the brackets of lists.
 func (g *grammar) forms() (all []form) {
 	for _, m := range []pair{g.turn, g.call} {
-		f := form{open: strings.TrimRight(m.open, "[\n"), plain: g.plain}
+		f := form{open: strings.TrimRight(m.open, "[\n"), plain: g.plain, special: g.special}
 		if end := strings.TrimLeft(m.end, "]\n"); end != "" {
 			f.ends = []string{end}
 		}
@@ -82,6 +84,7 @@ func spellings(f form) (all []form) {
 	f.ends = bothBars(f.ends)
 	for _, f.open = range bothBars([]string{f.open}) {
 		all = append(all, f)
+		f.special = false
 	}
 	return all
 }

@@ -75,6 +75,13 @@ func (p *place) isIndented() bool {
 	return !p.past && !p.listed && p.digits == 0 && p.column-p.base >= 4
 }
 
+// isOnlyIndented reports whether the next byte, which was given to settle, is quoted by the white space
+// before it in its line, and by nothing else.
+func (p *place) isOnlyIndented() bool {
+	indented := p.line != inside && p.isIndented()
+	return indented && !p.quoting && p.within == 0 && !p.lazy && !p.inLiteral() && !p.paragraph.isOpen() && !p.inLine.isOpen()
+}
+
 // inLiteral reports whether the next byte begins a line of a literal block.
 func (p *place) inLiteral() bool {
 	return p.literal > 0 && p.line != inside && p.column >= p.literal

@@ -1,6 +1,7 @@
 package prompted
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strings"
@@ -249,6 +250,79 @@ func TestDoubtful(t *testing.T) {
 	}
 }
 
+// Indented calls in special tokens of the model's own grammar are calls if they end the reply and nothing but
+// their indentation quotes them. Otherwise they are code.
+func TestIndented(t *testing.T) {
+	for i := range grammars {
+		g := &grammars[i]
+		calls := example(g)
+		indented := strings.ReplaceAll("\n"+calls, "\n", "\n    ")
+		cut := strings.TrimRight(indented, whiteSpace)
+		want := scannedIn(g, 1<<20, calls)
+		for name, c := range map[string]struct {
+			text string
+			most int
+			call bool
+		}{
+			"behind words":           {text: "I look.\n" + indented, call: true},
+			"before white space":     {text: "I look.\n" + indented + " \n\t\n", call: true},
+			"with tabs":              {text: "I look.\n" + strings.ReplaceAll(indented, "    ", "\t\t"), call: true},
+			"in a list item":         {text: "1.  I look.\n" + indented, call: true},
+			"behind a lone mark":     {text: "He said \"so.\n" + indented, call: true},
+			"behind a quoted one":    {text: "So:\n" + indented + "\n\nis one. Another:\n" + indented},
+			"before words":           {text: "So:\n" + indented + "\n\nit is."},
+			"before a word":          {text: "So:\n" + indented + "\n}"},
+			"before a mark":          {text: "So:\n" + indented + "<"},
+			"before another form":    {text: "So:\n" + indented + "\n    " + addCall},
+			"twice":                  {text: "So:\n" + indented + "\n" + indented},
+			"cut":                    {text: "So:\n" + cut[:len(cut)-1]},
+			"of an unknown tool":     {text: "So:\n" + strings.ReplaceAll(indented, "add", "sub")},
+			"longer than the limit":  {text: "So:\n" + indented + strings.Repeat(" ", len(calls)), most: len(calls)},
+			"in a block quote":       {text: "> So:\n" + strings.ReplaceAll(indented, "\n", "\n> ")},
+			"behind a block quote":   {text: "> So:" + indented},
+			"in a fence":             {text: "So:\n```text\n" + indented + "\n```\n"},
+			"in an open fence":       {text: "So:\n```text\n" + indented},
+			"in a comment":           {text: "<!-- So:\n" + indented},
+			"in an element":          {text: "<pre>\n" + indented},
+			"in a string":            {text: "p = \"\"\"\n" + indented},
+			"in a quotation":         {text: "He said \"so:" + indented},
+			"in a code span":         {text: "So: `" + indented},
+			"in a literal block":     {text: "So::\n" + indented},
+			"behind a list's marker": {text: "-     " + strings.TrimSpace(indented)},
+		} {
+			most := cmp.Or(c.most, 1<<20)
+			got := scannedIn(g, most, c.text)
+			if bytewise := scannedIn(g, most, portions(c.text, nil)...); bytewise != got {
+				t.Errorf("%s, %s: byte by byte\n%s\nwhole\n%s", g.name, name, bytewise, got)
+			}
+			switch {
+			case !g.special && (g.plain || g.turn.open == "" && g.call.open == ""):
+				// its marks are words, or those of messages
+			case g.special && c.call && !strings.HasSuffix(got, "\"\n"+want):
+				t.Errorf("%s, %s:\n%s\nwant\n%s", g.name, name, got, want)
+			case !(g.special && c.call) && got != fmt.Sprintf("%q", c.text):
+				t.Errorf("%s, %s: not all is text:\n%s", g.name, name, got)
+			}
+		}
+	}
+}
+
+// A call that a trial finds to be quoted is passed on with the first byte that shows it.
+func TestIndentedShown(t *testing.T) {
+	g := grammarOf("deepseek-v4", "")
+	quoted := strings.ReplaceAll("So:\n\n"+example(g), "\n", "\n    ") + "\n\n"
+	var shown strings.Builder
+	s := newScannerIn(g, 1<<20, func(p piece) { shown.WriteString(p.text) })
+	s.write(quoted)
+	if before := shown.String(); before != "So:\n    \n    " {
+		t.Errorf("%q is passed on before it is known whether it is a call", before)
+	}
+	s.write("I")
+	if got := shown.String(); got != quoted+"I" {
+		t.Errorf("%q, want %q", got, quoted+"I")
+	}
+}
+
 // quotations quote a text, whatever it says.
 var quotations = map[string]func(text string) string{
 	"code span": func(text string) string {
@@ -263,10 +337,12 @@ var quotations = map[string]func(text string) string{
 		tildes := strings.Repeat("~", max(3, 1+longestRun(text, '~')))
 		return tildes + "\n" + text + "\n" + tildes
 	},
-	"block quote":   func(text string) string { return "> " + strings.ReplaceAll(text, "\n", "\n> ") },
-	"indented code": func(text string) string { return "So:\n\n    " + strings.ReplaceAll(text, "\n", "\n    ") },
-	"table":         func(text string) string { return "| a | " + unbroken(text) + " |" },
-	"comment":       func(text string) string { return "<!-- " + strings.ReplaceAll(text, "--", "- ") + " -->" },
+	"block quote": func(text string) string { return "> " + strings.ReplaceAll(text, "\n", "\n> ") },
+	"indented code": func(text string) string {
+		return "So:\n\n    " + strings.ReplaceAll(text, "\n", "\n    ") + "\n\nit is." // see TestIndented
+	},
+	"table":   func(text string) string { return "| a | " + unbroken(text) + " |" },
+	"comment": func(text string) string { return "<!-- " + strings.ReplaceAll(text, "--", "- ") + " -->" },
 }
 
 // callQuotations quote a call. Another text can have their end in it.

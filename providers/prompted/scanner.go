@@ -29,6 +29,8 @@ type scanner struct {
 	place     place    // of the byte of held at offset at
 	at        int      // 0 unless doubtful
 	doubtful  *place   // of the first byte of held, where a call begins that may be quoted; else nil
+	trial     *trial   // of the calls at the first byte of held; else nil
+	tried     bool     // there was a trial
 	brackets  brackets // of the value in the window
 	searched  int      // the offset up to which the end of a form was searched for
 	matched   int      // the length of the window that was matched last, if it was undecided
@@ -115,12 +117,14 @@ func (s *scanner) close() { s.scan(true) }
 
 func (s *scanner) scan(final bool) {
 	for more := true; more && len(s.held) > 0; {
-		switch s.mode {
-		case inText:
+		switch {
+		case s.trial != nil:
+			more = s.scanTrial(final)
+		case s.mode == inText:
 			more = s.scanText(final)
-		case inThought:
+		case s.mode == inThought:
 			more = s.scanThought(final)
-		case afterCall:
+		case s.mode == afterCall:
 			more = s.scanAfterCall(final)
 		}
 	}
@@ -171,6 +175,11 @@ func (s *scanner) scanText(final bool) bool {
 		size, ok := f.wholeLen(w, end)
 		if !ok {
 			return s.keepText(n)
+		}
+		if s.mayTry(f) {
+			s.emitText(providers.PartText, n)
+			s.try(size)
+			return true
 		}
 		if !quoted {
 			s.emitText(providers.PartText, n)

@@ -218,14 +218,31 @@ func (p *parser) scalar() *SyntaxError {
 }
 
 // validate reports whether the scalar that ends here is valid; encoding/json decides that of all
-// but plain strings.
+// but the usual ones.
 func (p *parser) validate(start int, what string) *SyntaxError {
 	word := p.data[start:p.pos]
-	if isPlain(word) || json.Valid(word) && utf8.Valid(word) {
+	switch string(word) {
+	case "true", "false", "null":
+		return nil
+	}
+	if isPlain(word) || isNatural(word) || json.Valid(word) && utf8.Valid(word) {
 		return nil
 	}
 	p.pos = start
 	return p.fail("%.40q is not %s", word, what)
+}
+
+// isNatural reports whether word is a number of digits only.
+func isNatural(word []byte) bool {
+	if len(word) == 0 || word[0] == '0' && len(word) > 1 {
+		return false
+	}
+	for _, c := range word {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return true
 }
 
 // isPlain reports whether word is a string in ASCII without escapes.
