@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -137,25 +138,12 @@ func (r *repeats) count(calls []*roundCall, limit int) (repeated int) {
 
 // identity returns a key for a call and its result, independent of the order of arguments.
 func identity(c *roundCall) string {
-	h := sha256.New()
-	fmt.Fprintf(h, "%q\n", c.call.Name)
-	h.Write(canonical(c.call.Arguments))
-	h.Write([]byte{'\n'})
-	h.Write(c.result.JSON)
-	return string(h.Sum(nil))
-}
-
-// canonical returns JSON with the keys of its objects in order; numbers stay as written.
-func canonical(raw json.RawMessage) []byte {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var v any
-	if dec.Decode(&v) != nil {
-		return raw
+	b := append(strconv.AppendQuote(nil, c.call.Name), '\n')
+	if arguments := bytes.TrimSpace(c.call.Arguments); wire.Valid(bytes.Clone(arguments)) == nil {
+		b = wire.AppendCanonical(b, arguments)
+	} else {
+		b = append(b, arguments...)
 	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		return raw
-	}
-	return b
+	key := sha256.Sum256(append(append(b, '\n'), c.result.JSON...))
+	return string(key[:])
 }

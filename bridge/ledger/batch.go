@@ -3,8 +3,6 @@ package ledger
 import (
 	"runtime"
 	"time"
-
-	"github.com/mcpbridge/mcpbridge/bridge/internal/logfile"
 )
 
 // batch is lines that are written at once: those that come while the ones before them are written.
@@ -13,12 +11,13 @@ type batch struct {
 	begun []*entry      // whose lines these are
 	told  []*entry      // doubted calls that a caller is told of
 	ended bool          // there are lines of calls that have ended
+	taken bool          // a goroutine is about to write it
 	done  chan struct{} // closed when the lines are written; nil if nobody waits for that but who writes
 }
 
-func (of *batch) begin(e *entry) {
+func (of *batch) begin(e *entry, t *tool) {
 	e.unwritten = true
-	of.lines, of.begun = e.appendBegun(of.lines), append(of.begun, e)
+	of.lines, of.begun = e.appendBegun(of.lines, t), append(of.begun, e)
 }
 
 func (of *batch) tell(e *entry) {
@@ -27,38 +26,69 @@ func (of *batch) tell(e *entry) {
 
 func (of *batch) end(e *entry) { of.lines, of.ended = e.appendEnded(of.lines, &e.answer), true }
 
-// write has lines added to the next batch, unless add returns false, and returns when they are in the file, or
-// could not be written. Without wait it may return when another goroutine is about to write them. add is called
-// with b.mu held.
-func (b *Book) write(wait bool, add func(of *batch) bool) {
+// write has lines added to the next batch, and returns when they are in the file, or could not be written. It returns
+// at once if add says that nobody waits for them. add is called with b.mu held.
+func (b *Book) write(add func(of *batch) bool) {
 	b.mu.Lock()
-	of, first := b.next, b.next == nil
-	if first {
-		of, b.spare = b.spare, nil
-	}
-	if of == nil {
-		of = new(batch)
-	}
+	of := b.nextBatch()
 	if !add(of) {
-		if first {
-			b.spare = of
-		}
 		b.mu.Unlock()
 		return
 	}
-	b.next = of
-	if !first && wait && of.done == nil {
+	wait := of.taken
+	if of.taken = true; wait && of.done == nil {
 		of.done = make(chan struct{})
 	}
 	done, size := of.done, len(of.lines)
 	b.mu.Unlock()
-	switch {
-	case first:
-		b.gather(of, size)
-		b.flush(of)
-	case wait:
+	if wait {
 		<-done
+		return
 	}
+	b.gather(of, size)
+	b.flush(of)
+}
+
+// maxLate is how long a line may wait for others to be written with.
+const maxLate = 5 * time.Millisecond
+
+// writeLater has the next batch written with the lines that somebody waits for, and after maxLate without any. b.mu is
+// held.
+func (b *Book) writeLater(of *batch) {
+	switch {
+	case of.taken, b.late:
+	case b.timer == nil:
+		b.late, b.timer = true, time.AfterFunc(maxLate, b.flushLate)
+	default:
+		b.late = true
+		b.timer.Reset(maxLate)
+	}
+}
+
+// flushLate writes the lines that have waited for others.
+func (b *Book) flushLate() {
+	b.mu.Lock()
+	b.late = false
+	of := b.next
+	mine := of != nil && !of.taken && len(of.lines) > 0
+	if mine {
+		of.taken = true
+	}
+	b.mu.Unlock()
+	if mine {
+		b.flush(of)
+	}
+}
+
+// nextBatch returns the batch that the next lines are added to. b.mu is held.
+func (b *Book) nextBatch() *batch {
+	if b.next == nil {
+		b.next, b.spare = b.spare, nil
+	}
+	if b.next == nil {
+		b.next = new(batch)
+	}
+	return b.next
 }
 
 // maxYields bounds the wait of a batch.
@@ -88,7 +118,7 @@ func (b *Book) flush(of *batch) {
 	b.mu.Unlock()
 	err := b.append(of)
 	if refused := b.written(of, err); len(refused) > 0 {
-		b.file.Append(refused) // calls that it does not have are unknown
+		b.file.Write(refused) // calls that it does not have are unknown
 	}
 	if of.done != nil {
 		close(of.done)
@@ -103,11 +133,7 @@ func (b *Book) flush(of *batch) {
 
 // append appends a batch to the file. b.writing is held.
 func (b *Book) append(of *batch) error {
-	put := (*logfile.File).Write
-	if len(of.begun)+len(of.told) == 0 {
-		put = (*logfile.File).Append
-	}
-	written, err := put(&b.file, of.lines)
+	written, err := b.file.Write(of.lines)
 	switch {
 	case !written:
 		return err

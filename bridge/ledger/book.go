@@ -54,16 +54,24 @@ type scope struct{ principal, tool, digest string }
 func (c *Call) keyed() scope { return scope{c.Principal, c.Tool, c.Key} }
 func (c *Call) same() scope  { return scope{c.Principal, c.Tool, c.Arguments} }
 
-// begin writes a call down, which gets an entry: end must be called for it. Without one, the call must not
+// begin writes a call of a tool down, which gets an entry: end must be called for it. Without one, the call must not
 // be made, and the reply says why or is what the same call was answered with before.
-func (b *Book) begin(ctx context.Context, c *Call) (*entry, bridge.Reply) {
-	for {
-		own, busy, reply := b.enter(c)
+func (b *Book) begin(ctx context.Context, t *tool, arguments, key string) (*entry, bridge.Reply) {
+	for again := false; ; again = true {
+		e := &entry{Call: t.Call, own: true}
+		e.Arguments, e.Key = arguments, key
+		own, busy, reply := b.enter(e, t, again)
 		if busy == nil {
 			return own, reply
 		}
+		var late <-chan time.Time
+		if !busy.own {
+			late = time.After(maxBehind)
+		}
 		select {
 		case <-busy.done:
+		case <-late:
+			b.catch()
 		case <-ctx.Done():
 			e := toolformat.Errorf(toolformat.Canceled, "canceled").Because(ctx.Err())
 			e.NotRun = true
@@ -72,46 +80,44 @@ func (b *Book) begin(ctx context.Context, c *Call) (*entry, bridge.Reply) {
 	}
 }
 
-// enter is begin that returns the call that is to be waited for, if there is one.
-func (b *Book) enter(c *Call) (own, busy *entry, reply bridge.Reply) {
-	var prior *entry
-	b.write(true, func(of *batch) bool {
-		if prior = b.prior(c); prior != nil {
+// maxBehind is for how long it is taken for possible that another process has yet to write how a call has ended.
+const maxBehind = 10 * maxLate
+
+// enter adds an entry, and returns it, or that of the call that is to be waited for, if there is one. Another process's
+// call that is unknown is, unless again is set.
+func (b *Book) enter(e *entry, t *tool, again bool) (own, busy *entry, reply bridge.Reply) {
+	b.write(func(of *batch) bool {
+		if e.prior = b.prior(&e.Call); e.prior != nil {
 			return false
 		}
-		own = b.add(c)
-		of.begin(own)
+		b.add(e)
+		of.begin(e, t)
 		return true
 	})
 	switch {
-	case own == nil:
-	case own.err != nil:
-		return nil, nil, bridge.Failed(b.unwritten(c, own.err))
-	case own.prior == nil:
-		return own, nil, reply
-	default:
-		prior = own.prior
+	case e.err != nil:
+		return nil, nil, bridge.Failed(b.unwritten(&e.Call, e.err))
+	case e.prior == nil:
+		return e, nil, reply
+	case e.Key == "" && !e.prior.own && !again:
+		return nil, e.prior, reply
 	}
-	busy, reply = b.refuse(c, prior)
+	busy, reply = b.refuse(&e.Call, e.prior)
 	return nil, busy, reply
 }
 
 // add adds a call that begins. b.mu is held.
-func (b *Book) add(c *Call) *entry {
+func (b *Book) add(e *entry) {
 	b.number++
-	c.ID, c.Begun, c.Outcome = id(b.instance, b.number), time.Now(), Unknown
-	e := &entry{Call: *c, own: true, moves: b.moves}
-	b.known[e.ID] = e
-	if c.Key != "" {
+	e.ID, e.Begun, e.Outcome, e.moves = id(b.instance, b.number), time.Now(), Unknown, b.moves
+	if e.Key != "" {
 		e.done = make(chan struct{})
-		b.keys[c.keyed()] = e
+		b.keys[e.keyed()] = e
 	}
-	return e
 }
 
 // remove removes a call that is not made. b.mu is held.
 func (b *Book) remove(e *entry) {
-	delete(b.known, e.ID)
 	if e.Key == "" {
 		return
 	}
@@ -142,7 +148,7 @@ func (e *entry) underWay() bool { return e.own && e.Ended.IsZero() }
 // refuse decides about a call that an earlier one keeps from being made. busy is one that is to be waited for.
 func (b *Book) refuse(c *Call, prior *entry) (busy *entry, reply bridge.Reply) {
 	if c.Key == "" {
-		b.write(true, func(of *batch) bool {
+		b.write(func(of *batch) bool {
 			of.tell(prior)
 			return true
 		})
@@ -163,22 +169,14 @@ func (b *Book) refuse(c *Call, prior *entry) (busy *entry, reply bridge.Reply) {
 	return nil, prior.answer.reply()
 }
 
-// end writes down how a call has ended.
+// end writes down how a call has ended: at once if a caller or another process may ask for it, else with other lines.
 func (b *Book) end(e *entry, reply *bridge.Reply) {
-	b.write(false, func(of *batch) bool {
-		e.Ended = time.Now()
-		e.Outcome, e.Failed = outcomeOf(reply)
-		if e.Server == "" {
-			e.Server = reply.Member
+	b.write(func(of *batch) bool {
+		b.ended(of, e, reply)
+		if e.done == nil && !b.shared() {
+			b.writeLater(of)
+			return false
 		}
-		if e.Key != "" && e.Outcome == Ran {
-			e.answer = answerTo(reply, b.opts.MaxResult)
-		}
-		b.settle(e)
-		if e.Outcome == Unknown {
-			b.doubts[e.same()] = e
-		}
-		of.end(e)
 		return true
 	})
 	if e.done != nil {
@@ -186,13 +184,37 @@ func (b *Book) end(e *entry, reply *bridge.Reply) {
 	}
 }
 
+// shared reports whether another process has made a call in the last minute, as far as the file was read. b.mu is held.
+func (b *Book) shared() bool {
+	return !b.others.IsZero() && time.Since(b.others) < time.Minute
+}
+
+// ended takes the end of a call into the book, and adds its line to a batch. b.mu is held.
+func (b *Book) ended(of *batch, e *entry, reply *bridge.Reply) {
+	e.Ended = time.Now()
+	e.Outcome, e.Failed = outcomeOf(reply)
+	if e.Server == "" {
+		e.Server = reply.Member
+	}
+	if e.Key != "" && e.Outcome == Ran {
+		e.answer = answerTo(reply, b.opts.MaxResult)
+	}
+	b.settle(e)
+	if e.Outcome == Unknown {
+		b.doubts[e.same()] = e
+	}
+	of.end(e)
+}
+
 // settle takes the outcome of an entry into the book. b.mu is held.
 func (b *Book) settle(e *entry) {
 	if e.Outcome == Unknown {
 		return
 	}
-	delete(b.known, e.ID)
-	if b.doubts[e.same()] == e {
+	if !e.own {
+		delete(b.known, e.ID)
+	}
+	if len(b.doubts) > 0 && b.doubts[e.same()] == e {
 		delete(b.doubts, e.same())
 	}
 	switch {
@@ -242,6 +264,16 @@ func (b *Book) noteForgotten(e *entry) {
 		"file", b.file.Path, "keep", b.opts.Keep, "remembered", time.Since(e.Begun).Round(time.Second))
 }
 
+// catch takes what other processes have written into the book.
+func (b *Book) catch() {
+	b.writing.Lock()
+	defer b.writing.Unlock()
+	if b.file.Lock() == nil {
+		_ = b.file.Catch() // what it has not read stays unknown
+		b.file.Unlock()
+	}
+}
+
 // follow takes a line of the file into the book that another process has written, or this one before it was
 // started anew.
 func (b *Book) follow(line []byte) {
@@ -252,6 +284,9 @@ func (b *Book) follow(line []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if r.Tool != "" {
+		if r.Begun.After(b.others) {
+			b.others = r.Begun
+		}
 		b.followBegun(&r)
 		return
 	}

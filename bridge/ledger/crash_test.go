@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/ledger"
@@ -16,7 +18,9 @@ import (
 
 // A crash after any byte that was written: a call whose line is there is not made again with its key, one whose
 // line is not there had not left, and what is unknown is refused once without a key.
-func TestCrash(t *testing.T) {
+func TestCrash(t *testing.T) { synctest.Test(t, testCrash) }
+
+func testCrash(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.jsonl")
 	const keyed, plain = 4, 3
 	arguments := func(i int) string {
@@ -44,6 +48,8 @@ func TestCrash(t *testing.T) {
 			return bridge.Result([]byte(`{"n":1}`), nil)
 		}
 		c.call("pay", arguments(i))
+		time.Sleep(ledger.MaxLate) // in the bubble
+		synctest.Wait()
 		ended[i] = size()
 	}
 	whole, err := os.ReadFile(path)
@@ -156,21 +162,4 @@ func FuzzOpen(f *testing.F) {
 			t.Error(err)
 		}
 	})
-}
-
-func BenchmarkCall(b *testing.B) {
-	for _, with := range []bool{false, true} {
-		b.Run(fmt.Sprintf("ledger=%t", with), func(b *testing.B) {
-			c := client{TB: b}
-			if with {
-				c = dial(b, open(b, ledger.Options{Path: filepath.Join(b.TempDir(), "l")}), &tools{})
-			} else {
-				c.session, _ = (&tools{}).Open(b.Context(), nil)
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				c.call("pay", plain)
-			}
-		})
-	}
 }

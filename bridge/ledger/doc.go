@@ -17,5 +17,5 @@
 //
 // Everything may be used from many goroutines. Lines that come while others are written are written together, by the
 // goroutine of the first of them. Book.writing is held meanwhile, and Book.mu for what a Book knows.
-// It starts no goroutines.
+// Outcomes that nobody waits for are written by a timer, at the latest.
 package ledger

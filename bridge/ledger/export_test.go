@@ -6,3 +6,6 @@ func (b *Book) Known() int {
 	defer b.mu.Unlock()
 	return len(b.keys)
 }
+
+// MaxLate is how long a line may wait for others.
+const MaxLate = maxLate

@@ -31,14 +31,17 @@ type Book struct {
 	writing sync.Mutex // guards file, and is held while lines are written; taken before mu
 	file    logfile.File
 
-	mu      sync.Mutex // guards what follows
-	next    *batch     // of the lines that are yet to be written; nil without any
-	spare   *batch     // whose memory the next one gets
-	number  int64      // of the last call
-	moves   int        // of the file
-	faulty  bool       // the last outcome could not be written
-	forgot  bool       // a key, before its time was over
-	known   map[string]*entry
+	mu      sync.Mutex        // guards what follows
+	next    *batch            // of the lines that are yet to be written; may be nil or empty
+	spare   *batch            // whose memory the next one gets
+	timer   *time.Timer       // runs flushLate; nil before it is needed
+	late    bool              // it runs
+	others  time.Time         // of the last line of another process
+	number  int64             // of the last call
+	moves   int               // of the file
+	faulty  bool              // the last outcome could not be written
+	forgot  bool              // a key, before its time was over
+	known   map[string]*entry // calls of other processes by their IDs
 	keys    map[scope]*entry
 	doubts  map[scope]*entry
 	answers answers
@@ -51,7 +54,7 @@ func Open(opts Options) (*Book, error) {
 	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
 	b := &Book{
 		opts: opts, instance: rand.Text()[:10],
-		file:  logfile.File{Path: opts.Path, Most: int64(opts.MaxBytes), Keep: opts.Files},
+		file:  logfile.File{Path: opts.Path, Most: int64(opts.MaxBytes), Keep: opts.Files, Unlocked: true},
 		known: map[string]*entry{}, keys: map[scope]*entry{}, doubts: map[scope]*entry{},
 	}
 	b.file.Follow = b.follow
@@ -64,6 +67,7 @@ func Open(opts Options) (*Book, error) {
 
 // Close closes the file, which a call that is yet to come or to end opens again.
 func (b *Book) Close() {
+	b.write(func(of *batch) bool { return len(of.lines) > 0 })
 	b.writing.Lock()
 	defer b.writing.Unlock()
 	b.file.Close()

@@ -324,6 +324,20 @@ func TestTwoProcesses(t *testing.T) {
 	b.expect(b.call("pay", `,"idempotencyKey":"second"`), `"n":1`)
 }
 
+// The outcome of a call may be a moment late in the file: the same call in another process waits for that.
+func TestLateOutcome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opts := ledger.Options{Path: filepath.Join(t.TempDir(), "ledger.jsonl")}
+		bank := &tools{}
+		one, other := dial(t, open(t, opts), bank), dial(t, open(t, opts), bank)
+		for range 3 {
+			one.expect(one.call("pay", ""), `"n":1`)
+			other.expect(other.call("pay", ""), `"n":1`)
+		}
+		time.Sleep(ledger.MaxLate) // in the bubble: the last line is written
+	})
+}
+
 // Many callers of two processes at once, which rotate the file often: no key is paid for twice, and all that ran is in it.
 // Of two calls that come at once, each may give way to the other.
 func TestManyAtOnce(t *testing.T) {

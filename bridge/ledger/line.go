@@ -19,16 +19,20 @@ type record struct {
 	told   bool
 }
 
-// appendBegun appends the line that goes before a call.
-func (c *Call) appendBegun(dst []byte) []byte {
-	dst = appendHead(dst, c.ID, c.Begun)
-	dst = appendText(dst, "principal", c.Principal)
-	dst = appendText(dst, "client", c.Client)
-	dst = appendText(dst, "server", c.Server)
-	dst = appendText(dst, "tool", c.Tool)
+// appendBegun appends the line that goes before a call of a tool.
+func (c *Call) appendBegun(dst []byte, of *tool) []byte {
+	dst = append(appendHead(dst, c.ID, c.Begun), of.members...)
 	dst = appendText(dst, "arguments", c.Arguments)
 	dst = appendText(dst, "key", c.Key)
 	return append(dst, "}\n"...)
+}
+
+// appendMembers appends what the lines that go before the calls of a tool have in common.
+func (t *tool) appendMembers(dst []byte) []byte {
+	dst = appendText(dst, "principal", t.Principal)
+	dst = appendText(dst, "client", t.Client)
+	dst = appendText(dst, "server", t.Server)
+	return appendText(dst, "tool", t.Tool)
 }
 
 // appendEnded appends the line that follows a call.
@@ -181,5 +185,6 @@ func outcomeOf(reply *bridge.Reply) (outcome Outcome, failed bool) {
 
 // id returns the ID of a call.
 func id(instance string, number int64) string {
-	return instance + "-" + strconv.FormatInt(number, 10)
+	var buf [32]byte
+	return string(strconv.AppendInt(append(append(buf[:0], instance...), '-'), number, 10))
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
-	"github.com/mcpbridge/mcpbridge/bridge/internal/canonical"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/itemcache"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/match"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -20,13 +19,14 @@ type session struct {
 	book           *Book
 	caller         *bridge.Caller
 	client         string
-	tools          itemcache.Cache // tool by name
+	tools          itemcache.Cache[string, *tool]
 }
 
-// tool is what the list says of a tool.
+// tool is what the calls of a tool have in common.
 type tool struct {
-	server               string
-	readOnly, repeatable bool
+	Call
+	members  string // of the line that goes before a call
+	readOnly bool
 }
 
 func newSession(b *Book, caller *bridge.Caller) *session {
@@ -58,12 +58,9 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) (reply bridge.Rep
 	if fault != nil {
 		return bridge.Failed(fault)
 	}
-	e, reply := s.book.begin(ctx, &Call{
-		Principal: s.caller.Principal.Name, Client: s.client, Server: t.server, Tool: clip(req.Target),
-		Arguments: digest(canonical.Append(nil, arguments(req))), Key: key, repeatable: t.repeatable,
-	})
+	e, reply := s.book.begin(ctx, t, digest(wire.AppendCanonical(nil, arguments(req))), key)
 	if e == nil {
-		reply.Member, reply.Withheld = t.server, true
+		reply.Member, reply.Withheld = t.Server, true
 		return reply
 	}
 	if key != "" && req.Take != nil { // the whole result is kept
@@ -76,21 +73,20 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) (reply bridge.Rep
 }
 
 // tool returns what is known of a tool, which may be nothing.
-func (s *session) tool(ctx context.Context, name string) tool {
+func (s *session) tool(ctx context.Context, name string) *tool {
 	known := s.tools.Now()
 	if t, ok := known.Load(name); ok {
-		return t.(tool)
+		return t
 	}
-	l, _ := s.Session.List(ctx, bridge.Tools)
-	if l == nil {
-		return tool{}
+	t := &tool{Call: Call{Principal: s.caller.Principal.Name, Client: s.client, Tool: clip(name)}}
+	if l, _ := s.Session.List(ctx, bridge.Tools); l != nil {
+		if it, ok := l.Find(name); ok { // a client may invent any number of other names
+			t.Server, t.repeatable = it.Member, it.Repeatable
+			t.readOnly = !it.Untrusted && match.Annotation(it.Raw, "readOnlyHint")
+			known.Store(name, t)
+		}
 	}
-	it, ok := l.Find(name)
-	if !ok { // such names have no end
-		return tool{}
-	}
-	t := tool{server: it.Member, readOnly: !it.Untrusted && match.Annotation(it.Raw, "readOnlyHint"), repeatable: it.Repeatable}
-	known.Store(name, t)
+	t.members = string(t.appendMembers(nil))
 	return t
 }
 
@@ -122,7 +118,8 @@ func keyOf(req *bridge.Request) (string, *toolformat.Error) {
 // digest returns half of a hash, which is enough to tell texts apart.
 func digest(text []byte) string {
 	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:16])
+	var buf [sha256.Size]byte
+	return string(hex.AppendEncode(buf[:0], sum[:len(buf)/2]))
 }
 
 // arguments returns those of a request; none are {}.

@@ -70,5 +70,7 @@ func appendText(dst []byte, key, text string) []byte {
 
 // appendMilliseconds appends a duration in milliseconds, with three digits after the point.
 func appendMilliseconds(dst []byte, d time.Duration) []byte {
-	return strconv.AppendFloat(dst, float64(d.Round(time.Microsecond))/1e6, 'f', 3, 64)
+	us := d.Round(time.Microsecond).Microseconds()
+	dst = strconv.AppendInt(dst, us/1000, 10)
+	return append(dst, '.', byte('0'+us/100%10), byte('0'+us/10%10), byte('0'+us%10))
 }

@@ -4,13 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 
-	"github.com/mcpbridge/mcpbridge/bridge/internal/canonical"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
 // digest returns the same text for definitions that say the same.
 func digest(definition []byte) string {
-	sum := sha256.Sum256(canonical.Append(nil, pinned(definition)))
+	sum := sha256.Sum256(wire.AppendCanonical(nil, pinned(definition)))
 	return hex.EncodeToString(sum[:])
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -22,6 +23,9 @@ type Store interface {
 	// between. change may be called more than once; if it fails, the text stays.
 	Update(change func(text []byte) ([]byte, error)) error
 }
+
+// ErrAway is of an Update of a Store that is shared and cannot be reached: nothing is accepted then.
+var ErrAway = errors.New("what was accepted elsewhere is not known")
 
 // Options are the settings of New.
 type Options struct {
@@ -166,7 +170,9 @@ func (p *Pins) note(kind bridge.ListKind, l *bridge.List, complete bool) *book {
 		b = p.read()
 	}
 	if b.fault != nil {
-		return p.read()
+		if b = p.read(); b.fault != nil {
+			return b
+		}
 	}
 	copied := b.clone()
 	if !copied.note(kind, l, complete) {
@@ -186,9 +192,17 @@ func (p *Pins) note(kind bridge.ListKind, l *bridge.List, complete bool) *book {
 		}
 		return text, err
 	})
-	if err != nil { // until this program ends
-		noted = &book{Book: copied, sum: b.sum}
+	if err != nil {
 		p.warn("pins are not kept: " + err.Error())
+	}
+	switch {
+	case errors.Is(err, ErrAway): // what is listed first may have been accepted as something else
+		noted = &book{Book: b.clone(), sum: b.sum}
+		if pins := noted.kind(kind); *pins == nil {
+			*pins = map[string]*Pin{}
+		}
+	case err != nil: // until this program ends
+		noted = &book{Book: copied, sum: b.sum}
 	}
 	p.book.Store(noted)
 	return noted

@@ -426,6 +426,32 @@ func TestFaultyStore(t *testing.T) {
 	}
 }
 
+type away struct {
+	store
+	is bool
+}
+
+func (a *away) Update(change func([]byte) ([]byte, error)) error {
+	if a.is {
+		return fmt.Errorf("%w: try again", pins.ErrAway)
+	}
+	return a.store.Update(change)
+}
+
+// What is seen first while a shared store is away is accepted when that is back.
+func TestAway(t *testing.T) {
+	source, kept := &server{}, &away{is: true}
+	source.set(bridge.Tools, tool("a", "one"))
+	s := open(t, wrap(source, kept), nil)
+	if got := list(t, s, bridge.Tools); strings.Contains(got, "one") {
+		t.Errorf("%s is accepted", got)
+	}
+	kept.is = false
+	if got := list(t, s, bridge.Tools); !strings.Contains(got, "one") {
+		t.Errorf("%s alone is accepted", got)
+	}
+}
+
 type failing struct{ *store }
 
 func (failing) Update(func([]byte) ([]byte, error)) error { return errors.New("read-only") }

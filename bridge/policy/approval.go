@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/mcpbridge/mcpbridge/bridge/internal/canonical"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
@@ -68,5 +67,5 @@ func spelled(raw []byte) []byte {
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 {
 		return nil
 	}
-	return canonical.Append(nil, raw)
+	return wire.AppendCanonical(nil, raw)
 }

@@ -62,8 +62,8 @@ func (s *session) ask(ctx context.Context, req *bridge.Request, c *Call, known *
 			return denied("", err.Error(), by)
 		}
 	}
-	if stopped := s.opts.Desk.Stopped(); stopped != "" { // meanwhile
-		return denied("", stoppedNote+stopped, "")
+	if stopped := s.opts.Desk.stopped.Load(); stopped != nil { // meanwhile
+		return stopped.refusal()
 	}
 	reply := s.run(ctx, req, &bridge.Decision{Verdict: string(Allow), Rule: ruling.Rule, By: by})
 	if answer.Arguments != nil && reply.Err == nil {

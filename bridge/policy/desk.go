@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -38,15 +39,15 @@ type DeskOptions struct {
 
 // A Desk has the Approvals of all callers. It may be used from many goroutines.
 type Desk struct {
-	stopped atomic.Pointer[string]
+	stopped atomic.Pointer[stop]   // the one that callers are told of; nil without any
 	running atomic.Int64           // calls that nobody has to decide about any more
 	pages   atomic.Pointer[string] // of SetPages
 
 	mu    sync.Mutex // guards what follows
 	opts  DeskOptions
-	stops map[string]string // reasons, by who has stopped all calls
-	book  Book              // nil means that nobody else has Approvals of these callers
-	all   []*request        // the oldest first
+	stops map[string]stop // by who has stopped all calls
+	book  Book            // nil means that nobody else has Approvals of these callers
+	all   []*request      // the oldest first
 	open  map[key]*request
 }
 
@@ -73,7 +74,7 @@ func (r *request) isDecided() bool {
 
 // NewDesk returns a Desk without Approvals.
 func NewDesk(opts DeskOptions) *Desk {
-	d := &Desk{open: map[key]*request{}, stops: map[string]string{}}
+	d := &Desk{open: map[key]*request{}, stops: map[string]stop{}}
 	d.Configure(opts)
 	return d
 }
@@ -100,7 +101,7 @@ func (d *Desk) options() DeskOptions {
 func (d *Desk) Stop(who, reason string) (denied, running int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.stops[who] = reason
+	d.stops[who] = stop{reason: reason}
 	d.heedStops()
 	d.expire(time.Now())
 	for _, r := range d.all {
@@ -112,10 +113,25 @@ func (d *Desk) Stop(who, reason string) (denied, running int) {
 	return denied, int(d.running.Load())
 }
 
+// Hold refuses all calls while it is not known whether they may run: callers are told why, and to call again. It ends
+// with Resume or Stop.
+func (d *Desk) Hold(who, why string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.stops[who] = stop{reason: why, held: true}
+	d.heedStops()
+}
+
+// stop is what keeps all calls from running.
+type stop struct {
+	reason string
+	held   bool // for a moment, as Hold says
+}
+
 // stoppedNote begins what a caller is told while all calls are stopped.
 const stoppedNote = "all calls are stopped: "
 
-// Resume ends what Stop has begun.
+// Resume ends what Stop or Hold has begun.
 func (d *Desk) Resume(who string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -125,21 +141,35 @@ func (d *Desk) Resume(who string) {
 
 // heedStops makes stopped what stops says; d.mu is held.
 func (d *Desk) heedStops() {
-	var first *string
-	if who := slices.Sorted(maps.Keys(d.stops)); len(who) > 0 {
-		reason := d.stops[who[0]]
-		first = &reason
+	var first *stop
+	for _, who := range slices.Sorted(maps.Keys(d.stops)) {
+		if s := d.stops[who]; first == nil || first.held && !s.held {
+			first = &s
+		}
 	}
 	d.stopped.Store(first)
 }
 
-// Stopped returns why all calls are denied; "" if they are not.
+// Stopped returns why no call runs; "" if they do.
 func (d *Desk) Stopped() string {
-	if reason := d.stopped.Load(); reason != nil {
-		return *reason
+	if s := d.stopped.Load(); s != nil {
+		return s.reason
 	}
 	return ""
 }
+
+// refusal is the reply to a call while none run.
+func (s *stop) refusal() bridge.Reply {
+	if !s.held {
+		return denied("", stoppedNote+s.reason, "")
+	}
+	e := toolformat.Errorf(toolformat.Unavailable, "%s", s.reason)
+	e.NotRun, e.After = true, holdTime
+	return bridge.Failed(e)
+}
+
+// holdTime is when callers are told to call again while calls are held.
+const holdTime = time.Second
 
 // SetPages sets where a person decides about an Approval in a browser: a URL, less the ID at its end.
 func (d *Desk) SetPages(url string) { d.pages.Store(&url) }

@@ -77,22 +77,22 @@ type session struct {
 	bridge.Session // below
 	opts           *Options
 	caller         *bridge.Caller
-	rules          []*rule         // that may match
-	items          itemcache.Cache // *known by itemKey; only with rules
+	rules          []*rule                          // that may match
+	items          itemcache.Cache[itemKey, *known] // only with rules
 }
 
 // Do implements bridge.Session.
 func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
-	stopped := s.opts.Desk.Stopped()
-	if len(s.rules) == 0 && stopped == "" {
+	stopped := s.opts.Desk.stopped.Load()
+	if len(s.rules) == 0 && stopped == nil {
 		return s.run(ctx, req, req.Approved)
 	}
 	kind, target, ok := match.Subject(req)
 	switch {
 	case !ok && understood(req.Method):
 		return s.Session.Do(ctx, req)
-	case stopped != "":
-		return decision.Withheld(denied("", stoppedNote+stopped, ""), match.Owner(ctx, s.Session, kind, target))
+	case stopped != nil:
+		return decision.Withheld(stopped.refusal(), match.Owner(ctx, s.Session, kind, target))
 	case !ok:
 		return bridge.Failed(toolformat.Errorf(toolformat.Unsupported, "method not found: %s", req.Method))
 	}

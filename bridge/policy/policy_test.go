@@ -343,7 +343,15 @@ func TestStop(t *testing.T) {
 	s.desk.Stop("there", "another")
 	s.desk.Resume("here")
 	s.expect(s.call(t.Context(), session, "echo", `{}`, nil), "denied by policy: all calls are stopped: another")
+	s.desk.Hold("another", "not known yet")
+	s.expect(s.call(t.Context(), session, "echo", `{}`, nil), "denied by policy: all calls are stopped: another")
 	s.desk.Resume("there")
+	reply := s.call(t.Context(), session, "echo", `{}`, nil)
+	s.expect(reply, "not known yet")
+	if e := reply.Err; e.Code != toolformat.Unavailable || !e.NotRun || e.After == 0 {
+		t.Errorf("held: %+v", e)
+	}
+	s.desk.Resume("another")
 	s.expect(s.call(t.Context(), session, "echo", `{}`, nil), "")
 }
 

@@ -27,7 +27,7 @@ type known struct {
 func (s *session) known(ctx context.Context, kind bridge.ListKind, target, model string) (*known, *toolformat.Error) {
 	items, key := s.items.Now(), itemKey{kind, target, model}
 	if k, ok := items.Load(key); ok {
-		return k.(*known), nil
+		return k, nil
 	}
 	it, fault := s.find(ctx, kind, target)
 	if fault != nil {

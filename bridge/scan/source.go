@@ -67,7 +67,7 @@ func (s *scanned) Open(ctx context.Context, caller *bridge.Caller) (bridge.Sessi
 type session struct {
 	bridge.Session // below
 	*Scanner
-	items itemcache.Cache // *known by itemKey
+	items itemcache.Cache[itemKey, *known]
 }
 
 type itemKey struct {
@@ -87,7 +87,7 @@ type known struct {
 func (s *session) known(ctx context.Context, kind bridge.ListKind, key string) *known {
 	items := s.items.Now()
 	if k, ok := items.Load(itemKey{kind, key}); ok {
-		return k.(*known)
+		return k
 	}
 	k := &known{kind: kind}
 	l, _ := s.Session.List(ctx, kind)

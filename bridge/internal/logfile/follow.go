@@ -61,19 +61,23 @@ func (f *File) followMoved() error {
 }
 
 // follow gives the lines up to a place in the file to Follow.
-func (f *File) follow(to int64) error {
+func (f *File) follow(to int64) error { return f.followTo(to, f.Unlocked) }
+
+// followTo is follow. If grows is set, a last line without an end may still be written, and is read again.
+func (f *File) followTo(to int64, grows bool) error {
 	if f.Follow == nil || f.read >= to {
 		return nil
 	}
-	if to == f.read+f.own { // nobody else has written
-		f.read, f.own = to, 0
-		return nil
+	rest, err := wholeLines(io.NewSectionReader(f.file, f.read, to-f.read), f.Follow)
+	if err != nil {
+		return err
 	}
-	err := Lines(io.NewSectionReader(f.file, f.read, to-f.read), f.Follow)
-	if err == nil {
-		f.read, f.own = to, 0
+	if f.read = to; grows {
+		f.read -= int64(len(rest))
+	} else if len(rest) > 0 {
+		f.Follow(rest)
 	}
-	return err
+	return nil
 }
 
 // pass notes that own lines have been written, and where the file ends now. Others may have written since the file was looked at: what
@@ -82,8 +86,8 @@ func (f *File) pass(own []byte, end int64) error {
 	if f.Follow == nil {
 		return nil
 	}
-	if end == f.read+f.own+int64(len(own)) {
-		f.read, f.own = end, 0
+	if end == f.read+int64(len(own)) {
+		f.read = end
 		return nil
 	}
 	added := make([]byte, max(end-f.read, 0))
@@ -95,7 +99,7 @@ func (f *File) pass(own []byte, end int64) error {
 	if at < 0 {
 		return errors.New("another program has changed the file")
 	}
-	if err := f.follow(f.read + int64(at)); err != nil {
+	if err := f.followTo(f.read+int64(at), false); err != nil {
 		return err
 	}
 	f.read += int64(len(own))
@@ -105,6 +109,15 @@ func (f *File) pass(own []byte, end int64) error {
 // Lines gives each line of a text to a function, without its end, until the next line is read. A last
 // line without an end counts.
 func Lines(r io.Reader, each func(line []byte)) error {
+	rest, err := wholeLines(r, each)
+	if err == nil && len(rest) > 0 {
+		each(rest)
+	}
+	return err
+}
+
+// wholeLines is Lines that returns a last line without an end.
+func wholeLines(r io.Reader, each func(line []byte)) (last []byte, err error) {
 	buf, have := make([]byte, chunk), 0
 	for {
 		n, err := r.Read(buf[have:])
@@ -120,12 +133,9 @@ func Lines(r io.Reader, each func(line []byte)) error {
 		}
 		switch {
 		case err == io.EOF:
-			if len(rest) > 0 {
-				each(rest)
-			}
-			return nil
+			return rest, nil
 		case err != nil:
-			return err
+			return nil, err
 		case len(rest) == len(buf):
 			buf = append(buf, make([]byte, len(buf))...)
 		}

@@ -22,12 +22,15 @@ type File struct {
 	// all that are there, oldest first, by Write those that stand before its own. nil reads nothing.
 	Follow func(line []byte)
 
+	// Unlocked says that other processes write without the lock. What is read of a line that one of them is writing is
+	// read again, once it has its end.
+	Unlocked bool
+
 	lock  lock
 	file  *os.File // nil after a failure
 	info  fs.FileInfo
 	size  int64
 	read  int64 // up to which Follow has had the file
-	own   int64 // bytes that Append has written since then
 	moves int
 	torn  bool // the last line does not end in a newline
 }
@@ -72,7 +75,7 @@ func (f *File) open() error {
 		file.Close()
 		return err
 	}
-	f.file, f.size, f.read, f.own, f.torn = file, f.info.Size(), 0, 0, false
+	f.file, f.size, f.read, f.torn = file, f.info.Size(), 0, false
 	if f.size > 0 {
 		var last [1]byte
 		_, err := file.ReadAt(last[:], f.size-1)
@@ -132,19 +135,6 @@ func (f *File) writeFirst(lines []byte) (written bool, err error) {
 // hasRoom reports whether lines can be written to the file as it was when it was looked at last.
 func (f *File) hasRoom(lines []byte) bool {
 	return f.file != nil && !f.torn && f.size+int64(len(lines)) <= f.Most
-}
-
-// Append is Write that does not look at what others do, for lines that depend on nothing that others write.
-func (f *File) Append(lines []byte) (written bool, err error) {
-	if !f.hasRoom(lines) {
-		return f.Write(lines)
-	}
-	if _, err = f.put(lines); err != nil {
-		return false, err
-	}
-	f.size += int64(len(lines))
-	f.own += int64(len(lines))
-	return true, nil
 }
 
 // put writes lines, after the end of one that is torn, and returns them as they were written.
