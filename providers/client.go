@@ -150,7 +150,7 @@ func (c *Client) send(ctx context.Context, path string, body net.Buffers) (*Resp
 	if c.Auth != nil {
 		if err := c.Auth(req); err != nil {
 			cancel(nil)
-			return nil, fmt.Errorf("authorization: %w", err)
+			return nil, &APIError{Message: "authorization: " + err.Error(), Cause: err} // so that another model may go on
 		}
 	}
 	patience := cmp.Or(c.Patience, 5*time.Minute)

@@ -110,7 +110,7 @@ func (r *runner) charge(turn *Turn) {
 
 // usageOf returns the event with the usage of a turn.
 func (r *runner) usageOf(turn *Turn) Event {
-	e := Event{Type: EventUsage, Usage: turn.Usage}
+	e := Event{Type: EventUsage, Usage: turn.Usage, Model: r.model}
 	if info := r.info(); info != nil {
 		e.Window = info.Window
 	}

@@ -25,9 +25,9 @@ const (
 	EventToolStart      EventType = "tool_start"      // Call
 	EventToolProgress   EventType = "tool_progress"   // Call, Progress, Total, Text
 	EventToolResult     EventType = "tool_result"     // Call, Result, Took, Server, Tool
-	EventUsage          EventType = "usage"           // Usage of the turn, Window
+	EventUsage          EventType = "usage"           // Usage of the turn, Window, Model
 	EventRetry          EventType = "retry"           // After; Text, the reason
-	EventNote           EventType = "note"            // Text, a notice for people
+	EventNote           EventType = "note"            // Text, a notice for people; Model, if it goes on
 	EventDone           EventType = "done"            // Text, Stop, Turns, Usage of the run
 	EventError          EventType = "error"           // Err
 )
@@ -47,6 +47,7 @@ type Event struct {
 	Offered  []bridge.Item // of a turn's start: the tools of the members that the task selects
 	Took     time.Duration
 	Usage    Usage
+	Model    string        // of Task.Options.Fallbacks, as PROVIDER/MODEL; "" means that of the task
 	Window   int           // tokens of the model's context window, with a turn's usage; 0 means unknown
 	After    time.Duration // until the retry
 	Stop     Stop
@@ -81,6 +82,7 @@ type eventJSON struct {
 	Cached    *int            `json:"cached,omitempty"`
 	Cost      float64         `json:"cost,omitempty"`
 	Window    int             `json:"window,omitempty"`
+	Model     string          `json:"model,omitempty"`
 	AfterMS   *int64          `json:"after_ms,omitempty"`
 	Reason    string          `json:"reason,omitempty"`
 	Stop      Stop            `json:"stop,omitempty"`
@@ -92,7 +94,7 @@ type eventJSON struct {
 // MarshalJSON writes an event as an object with its type and the members of that type, on
 // one line. Durations are in milliseconds; the text of a result is what the model reads.
 func (e Event) MarshalJSON() ([]byte, error) {
-	v := eventJSON{Type: e.Type}
+	v := eventJSON{Type: e.Type, Model: e.Model}
 	ms := func(d time.Duration) *int64 {
 		n := d.Milliseconds()
 		return &n

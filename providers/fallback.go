@@ -2,6 +2,7 @@ package providers
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 )
@@ -38,13 +39,15 @@ func (r *runner) fallBack(err error) bool {
 	before := modelName(r.provider, r.task.Request.Model)
 	r.fallen++
 	answer := r.task.Request.Settings.Answer
-	r.provider, r.task.NoTools, r.task.Request.Model, r.task.Request.Settings = next.Provider, next.NoTools, next.Model, next.Settings
+	r.provider, r.task.Provider, r.task.NoTools = next.Provider, next.Provider, next.NoTools
+	r.task.Request.Model, r.task.Request.Settings = next.Model, next.Settings
 	if r.answer != nil {
 		r.task.Request.Settings.Answer = answer
 		r.answer.way = answerNatively
 	}
 	r.stoodIn, r.toolless, r.run.noTools, r.restarts, r.bytesPerToken = false, false, false, 0, 0
-	r.note("%s failed: %v: %s goes on", before, err, modelName(next.Provider, next.Model))
+	r.model = next.name() + "/" + next.Model
+	r.emit(Event{Type: EventNote, Text: fmt.Sprintf("%s failed: %v: %s goes on", before, err, modelName(next.Provider, next.Model)), Model: r.model})
 	r.log.Warn("a model failed, and another goes on", "model", before, "next", modelName(next.Provider, next.Model), "error", err)
 	r.listed = nil // offers the tools anew
 	return true

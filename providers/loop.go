@@ -91,8 +91,9 @@ type runner struct {
 
 	answer  *answering // nil without Settings.Answer
 	repeats repeats
-	fallen  int  // the fallbacks that were used
-	final   Stop // the limit that was reached, when the model may still give its answer
+	fallen  int    // the fallbacks that were used
+	model   string // the last of them, as PROVIDER/MODEL; "" without one
+	final   Stop   // the limit that was reached, when the model may still give its answer
 }
 
 // errTime is the cause of a run's context at Limits.Time.

@@ -273,11 +273,11 @@ func (q *eventQueue) coalesce(e Event) bool {
 
 // deliver emits events until so many calls have their results.
 func (q *eventQueue) deliver(emit func(Event), calls int) {
+	var events []Event
 	for calls > 0 {
 		<-q.ready
 		q.mu.Lock()
-		events := q.events
-		q.events = nil
+		events, q.events = q.events, events[:0]
 		q.mu.Unlock()
 		for _, e := range events {
 			if e.Type == EventToolResult {

@@ -78,6 +78,9 @@ func modifies(tool *toolformat.Tool) bool {
 
 // decide applies the policy to a call that could run.
 func (r *runner) decide(c *roundCall) {
+	if r.task.Options.Policy == nil {
+		return
+	}
 	q := r.question(c)
 	by, d := "", Decision{}
 	switch {

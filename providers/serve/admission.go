@@ -62,6 +62,13 @@ func (a *admission) take(principal string, more use) bool {
 	return true
 }
 
+// running returns how many completions are in progress.
+func (a *admission) running() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.all.completions
+}
+
 // give subtracts what take added.
 func (a *admission) give(principal string, less use) {
 	a.mu.Lock()

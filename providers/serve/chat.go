@@ -32,6 +32,9 @@ type ChatOptions struct {
 	// sent to the page.
 	Model func(id string) (providers.Candidate, providers.Settings, error)
 
+	// Fallbacks returns the models that go on where the one of a conversation fails; nil means none.
+	Fallbacks func(providers.Candidate) []providers.Fallback
+
 	Caller func(*http.Request) bridge.Caller // returns the authenticated sender of a request
 	Store  func() providers.Store            // keeps the conversations; nil keeps the last 1,000 in memory
 
@@ -52,6 +55,15 @@ func (o ChatOptions) withDefaults() *ChatOptions {
 	o.MaxBytes, o.Alone = cmp.Or(o.MaxBytes, 1<<20), cmp.Or(o.Alone, 5*time.Minute)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return &o
+}
+
+// loopFor returns the options of the loop with a model.
+func (o *ChatOptions) loopFor(c providers.Candidate) providers.Options {
+	loop := o.Loop
+	if o.Fallbacks != nil {
+		loop.Fallbacks = o.Fallbacks(c)
+	}
+	return loop
 }
 
 // A Chat is the loop over WebSocket, behind a handler that authenticates: a page prompts a model, sees
@@ -88,6 +100,9 @@ func NewChat(o ChatOptions) *Chat {
 
 // Update replaces the options, but for AtOnce and Pages, for what is opened from now on.
 func (c *Chat) Update(o ChatOptions) { c.opts.Store(o.withDefaults()) }
+
+// Running returns how many prompts are in progress.
+func (c *Chat) Running() int { return c.prompts.running() }
 
 // Close ends all prompts, whose conversations are saved, and all connections.
 func (c *Chat) Close() {

@@ -70,7 +70,7 @@ func (t *talk) load(p *page, isNew bool, model string) error {
 	if err != nil {
 		return toolformat.Errorf(toolformat.NotFound, "%v", err)
 	}
-	next := providers.NewConversation(chosen).Settings(settings).Options(t.opts.Loop).Agent(t.opts.System).
+	next := providers.NewConversation(chosen).Settings(settings).Options(t.opts.loopFor(chosen)).Agent(t.opts.System).
 		Tools(t.opts.Source).Caller(&t.caller).Approve(t.approve).Listen(t.emit)
 	if kept == nil {
 		kept = &providers.Transcript{Heading: providers.Heading{ID: t.id, System: t.opts.System}}
@@ -105,7 +105,7 @@ func (t *talk) suits(p *page, model string) error {
 		if t.busy {
 			return toolformat.Errorf(toolformat.Unavailable, "a prompt is in progress: another model can follow it")
 		}
-		t.conversation, t.model = t.conversation.Provider(chosen.Provider).Model(chosen.Model).Settings(settings), id
+		t.conversation, t.model = t.conversation.Provider(chosen.Provider).Model(chosen.Model).Settings(settings).Options(t.opts.loopFor(chosen)), id
 	}
 	return nil
 }

@@ -18,14 +18,18 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/messages"
+	"github.com/mcpbridge/mcpbridge/providers/serve/internal/responses"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // complete answers a request for a model in one of the APIs.
 func (s *Server) complete(w http.ResponseWriter, r *http.Request, api endpoint.API) {
 	t, refused := s.admit(w, r, api)
-	if refused != nil {
+	switch {
+	case refused != nil:
 		api.Fail(w, refused)
+		return
+	case t == nil:
 		return
 	}
 	defer t.end()
@@ -34,7 +38,9 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request, api endpoint.A
 	t.Emit = out.Event
 	run, err := t.loop.Run(t.ctx, t.Task)
 	if err != nil {
-		t.view.breakOff(run)
+		if t.view.breakOff(run) && s.opts.Break != nil {
+			s.opts.Break(t.view.name(), "run_"+s.opts.NewID())
+		}
 		if t.ctx.Err() == nil { // the client has not disconnected
 			out.Fail(s.failureOf(t, err))
 		}
@@ -43,14 +49,20 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request, api endpoint.A
 	t.view.mend()
 	items := out.Finish(run, t.view.handOut(run, t.req.Tools, t.chosen.Provider.Format(), t.req.CallPrefix, t.req.Keep))
 	s.rounds.keepItems(ownerOf(&t.caller), items)
+	if t.req.Keep != "" {
+		s.rounds.share(ownerOf(&t.caller), t.req.Keep, run, items)
+	}
 }
 
 // count answers how many tokens a request of Messages has.
 func (s *Server) count(w http.ResponseWriter, r *http.Request) {
 	api := messages.API{}
 	t, refused := s.admit(w, r, api)
-	if refused != nil {
+	switch {
+	case refused != nil:
 		api.Fail(w, refused)
+		return
+	case t == nil:
 		return
 	}
 	defer t.end()
@@ -68,6 +80,7 @@ type task struct {
 	providers.Task
 	ctx    context.Context
 	cancel context.CancelFunc
+	body   []byte // of the request
 	req    *endpoint.Request
 	caller bridge.Caller
 	chosen providers.Candidate
@@ -84,7 +97,7 @@ func (t *task) end() {
 	t.visit.leave()
 }
 
-// admit makes the task of a request.
+// admit makes the task of a request, nil if another node has answered it.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request, api endpoint.API) (_ *task, refused *endpoint.Error) {
 	caller := s.opts.Caller(r)
 	visit, err := s.admission.arrive(caller.Principal.Name)
@@ -94,11 +107,11 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, api endpoint.API)
 	t := &task{caller: caller, visit: visit}
 	t.ctx, t.cancel = context.WithCancel(r.Context())
 	defer func() {
-		if refused != nil {
+		if refused != nil || t.req == nil {
 			t.end()
 		}
 	}()
-	if t.req, refused = s.read(w, r, t, api); refused != nil {
+	if t.req, refused = s.read(w, r, t, api); t.req == nil {
 		return nil, refused
 	}
 	var settings providers.Settings
@@ -122,7 +135,14 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, api endpoint.API)
 	if err = cmp.Or(err, checkNamed(selection), checkNamed(t.req.Only)); err != nil {
 		return nil, endpoint.Invalid(err)
 	}
-	t.view = view
+	if s.opts.Broken != nil && !view.broken {
+		answered, refused := s.elsewhere(w, r, s.opts.Broken(view.name()), t.body)
+		if answered || refused != nil {
+			t.req = nil
+			return nil, refused
+		}
+	}
+	t.view, t.body = view, nil
 	loop := s.opts.Loop
 	if loop.Fallbacks, err = s.fallbacks(t); err != nil {
 		return nil, endpoint.Invalid(err)
@@ -249,11 +269,21 @@ func (t *task) tools(toolbox *providers.Toolbox) func(server, name string) strin
 	}
 }
 
-// read reads the request of a task.
+// read reads the request of a task. Without an error it is nil if another node has answered it.
 func (s *Server) read(w http.ResponseWriter, r *http.Request, t *task, api endpoint.API) (*endpoint.Request, *endpoint.Error) {
 	body, refused := s.body(w, r, t.visit)
 	if refused != nil {
 		return nil, refused
+	}
+	t.body = body
+	if _, keeps := api.(responses.API); keeps {
+		previous := responses.Continued(body)
+		if answered, refused := s.elsewhere(w, r, previous, body); answered || refused != nil {
+			return nil, refused
+		}
+		if refused := s.rounds.recall(ownerOf(&t.caller), previous); refused != nil {
+			return nil, refused
+		}
 	}
 	size, crowded := int64(len(body)), false // with the items that the request refers to, perhaps again and again
 	item := func(id string) json.RawMessage {
@@ -278,6 +308,9 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, t *task, api endpo
 		}
 	case err != nil:
 		return nil, endpoint.Invalid(err)
+	}
+	if answered, refused := s.elsewhere(w, r, lastHandedOut(req.Messages), body); answered || refused != nil {
+		return nil, refused
 	}
 	return req, nil
 }

@@ -1,8 +1,10 @@
 package serve
 
 import (
-	"crypto/rand"
+	"bytes"
+	"cmp"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -21,7 +24,8 @@ import (
 // edits its history gets that history. Of the principal with the most bytes the oldest is evicted
 // first: nobody can evict what belongs to those that use less.
 type hiddenRounds struct {
-	maxSize int // bytes
+	maxSize int      // bytes
+	opts    *Options // NewID of a call that is handed out, Keep and Kept
 
 	mu      sync.Mutex // guards what follows
 	entries map[digest]*entry
@@ -45,6 +49,7 @@ type entry struct {
 	ids       map[string]string // the provider's ids of the calls, by the client's
 	item      json.RawMessage   // of an answer; nil of a conversation
 	broken    bool              // the run of the conversation has failed
+	recalled  bool              // all nodes have it
 	size      int
 	expires   time.Time
 }
@@ -52,15 +57,15 @@ type entry struct {
 // keepFor is how long a client may take for its calls.
 const keepFor = time.Hour
 
-// keepBroken is how long a request that has failed may be sent again, to go on where it broke off. It is shorter: one
-// that is the same by chance begins anew.
-const keepBroken = 5 * time.Minute
+// KeepBroken is how long a request that has failed may be sent again, to go on where it broke off. One that is the same by
+// chance begins anew later.
+const KeepBroken = 5 * time.Minute
 
 // entrySize estimates the bytes of an entry without its contents.
 const entrySize = 400
 
-func newHiddenRounds(maxSize int) *hiddenRounds {
-	return &hiddenRounds{maxSize: maxSize, entries: map[digest]*entry{}, own: map[string]*ownRounds{}}
+func newHiddenRounds(maxSize int, opts *Options) *hiddenRounds {
+	return &hiddenRounds{maxSize: maxSize, opts: opts, entries: map[digest]*entry{}, own: map[string]*ownRounds{}}
 }
 
 // with returns the digest of the conversation with one more message. Of a message with calls
@@ -115,7 +120,7 @@ func (h *hiddenRounds) conversation(principal, previous string, messages []provi
 	if known == nil {
 		return nil, nil, &endpoint.Error{
 			Status: http.StatusBadRequest, Code: "previous_response_not_found", Param: "previous_response_id",
-			Message: fmt.Sprintf("previous_response_id: no response %.100q is kept: one is only kept with store, and for at most %s", previous, keepFor),
+			Message: fmt.Sprintf("previous_response_id: no response %.100q is kept: %s", previous, h.keptWhile()),
 		}
 	}
 	messages, view := h.expand(known, messages)
@@ -148,6 +153,13 @@ func (h *hiddenRounds) item(principal, id string) json.RawMessage {
 
 // forget removes what is kept for a principal under the id of an answer.
 func (h *hiddenRounds) forget(principal, id string) {
+	if h.opts.Keep != nil {
+		h.opts.Keep(sharedKey(principal, id), nil)
+	}
+	h.forgetHere(principal, id)
+}
+
+func (h *hiddenRounds) forgetHere(principal, id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, key := range []digest{named(principal, id), itemNamed(principal, id)} {
@@ -171,6 +183,7 @@ func (h *hiddenRounds) expand(known *entry, messages []providers.Message) ([]pro
 	}
 	view.broken = known.broken
 	known.restoreIDs(rest)
+	shortenIDs(rest)
 	return append(slices.Clip(known.messages), rest...), view
 }
 
@@ -188,6 +201,42 @@ func (e *entry) restoreIDs(messages []providers.Message) {
 	}
 }
 
+// maxID bounds the ids of calls that providers take, in bytes (Chat Completions: 40). Ids that name a node are longer.
+const maxID = 40
+
+// shortenIDs gives calls that are sent as they came, and their results, ids that every provider takes.
+func shortenIDs(messages []providers.Message) {
+	short := map[string]string{}
+	for i := range messages {
+		m := &messages[i]
+		for _, p := range m.Parts {
+			switch {
+			case p.Call != nil && len(p.Call.ID) > maxID:
+				long := p.Call.ID
+				p.Call.ID = fmt.Sprintf("call_%x", sha256.Sum256([]byte(long)))[:maxID]
+				short[long] = p.Call.ID
+				if m.Raw != nil { // which has it, too
+					m.Raw.Items = bytes.ReplaceAll(m.Raw.Items, wire.AppendString(nil, long), wire.AppendString(nil, p.Call.ID))
+				}
+			case p.Result != nil:
+				p.Result.ID = cmp.Or(short[p.Result.ID], p.Result.ID)
+			}
+		}
+	}
+}
+
+// lastHandedOut returns the id of the last call of a conversation that a node of a fleet has handed out, or "".
+func lastHandedOut(messages []providers.Message) (id string) {
+	for i := range messages {
+		for _, p := range withoutRuns(messages[i].Parts) {
+			if p.Call != nil && len(p.Call.ID) > maxID {
+				id = p.Call.ID
+			}
+		}
+	}
+	return id
+}
+
 // handOut returns the calls that wait in a run as the client gets them, and keeps the run for
 // the request with their results. The arguments have the tools' own names; invalid ones are left to the
 // client. The ids are new and begin with prefix: those of some providers can be guessed, or are not unique.
@@ -197,7 +246,7 @@ func (v *clientView) handOut(run *providers.Run, set *providers.ToolSet, f toolf
 	ids := map[string]string{}
 	for _, c := range run.WaitingCalls() {
 		own := *c
-		own.ID = prefix + rand.Text()
+		own.ID = prefix + v.rounds.opts.NewID()
 		if arguments, err := set.Arguments(f, c); err == nil {
 			own.Arguments = arguments
 		}
@@ -214,17 +263,21 @@ func (v *clientView) handOut(run *providers.Run, set *providers.ToolSet, f toolf
 }
 
 // breakOff keeps a run that has failed after calls have run, for the same request: many clients send it again by
-// themselves, and calls must not run twice.
-func (v *clientView) breakOff(run *providers.Run) {
+// themselves, and calls must not run twice. kept is false if none have.
+func (v *clientView) breakOff(run *providers.Run) (kept bool) {
 	if run.Calls == 0 {
-		return
+		return false
 	}
 	messages := run.Messages
 	for n := len(messages) - 1; n >= 0 && messages[n].Role == providers.RoleAssistant; n-- { // what the model had not finished
 		messages = messages[:n]
 	}
-	v.rounds.keep(&entry{key: v.key, principal: v.principal, messages: messages, broken: true}, keepBroken)
+	v.rounds.keep(&entry{key: v.key, principal: v.principal, messages: messages, broken: true}, KeepBroken)
+	return true
 }
+
+// name returns the name of the conversation, which is a digest of what is in it.
+func (v *clientView) name() string { return hex.EncodeToString(v.key[:]) }
 
 // mend forgets that a run has failed, now that the same request was answered.
 func (v *clientView) mend() {

@@ -3,6 +3,7 @@ package serve
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -54,7 +55,7 @@ func NewSampling(o SamplingOptions) *Sampling {
 	o.PerMinute = cmp.Or(o.PerMinute, 60)
 	o.Timeout = cmp.Or(o.Timeout, 5*time.Minute)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	return &Sampling{opts: o, rounds: newHiddenRounds(16 << 20), limiter: bridge.NewLimiter("sampling is", o.AtOnce, maxWaiting)}
+	return &Sampling{opts: o, rounds: newHiddenRounds(16<<20, &Options{NewID: rand.Text}), limiter: bridge.NewLimiter("sampling is", o.AtOnce, maxWaiting)}
 }
 
 // CreateMessage answers a request: params are MCP's CreateMessageRequestParams, the result is

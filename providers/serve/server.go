@@ -3,6 +3,7 @@ package serve
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -34,6 +35,24 @@ type Options struct {
 	// Caller returns the authenticated sender of a request.
 	Caller func(*http.Request) bridge.Caller
 
+	// NewID returns the id of what each node of a fleet keeps of its own (a response, and what came before a call that
+	// was handed out), and Elsewhere lets the node that has made an id answer a request whose body was read.
+	// answered is false if that is this one, or none; before an error nothing was answered: a *toolformat.Error says
+	// that the request has not run. On a single node both are nil.
+	NewID     func() string
+	Elsewhere func(w http.ResponseWriter, r *http.Request, id string, body []byte) (answered bool, err error)
+
+	// Break tells all nodes of a fleet that a run broke off whose request may be sent again for KeepBroken. request is a
+	// digest of what the caller has said, and id names this node. Broken returns the id, or "". On a single node both are
+	// nil.
+	Break  func(request, id string)
+	Broken func(request string) (id string)
+
+	// Keep keeps the value of a key for all nodes of a fleet, nil for no longer, and Kept returns it, nil without one, or
+	// an error if that is not known now. So a response outlives the node that has made it. Both may be nil.
+	Keep func(key string, value []byte)
+	Kept func(key string) ([]byte, error)
+
 	System  string            // the system prompt of requests without one
 	Loop    providers.Options // of all runs
 	AtOnce  int               // completions in progress, beyond which requests are refused; 0 means 100
@@ -59,15 +78,20 @@ type Server struct {
 var apis = map[string]endpoint.API{
 	"chat/completions": completions.API{},
 	"messages":         messages.API{},
-	"responses":        responses.API{},
+	responsesPath:      responses.API{},
 }
+
+const responsesPath = "responses"
 
 // New makes a server.
 func New(o Options) *Server {
 	o.AtOnce = cmp.Or(o.AtOnce, 100)
 	o.MaxBody = cmp.Or(o.MaxBody, 64<<20)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	return &Server{opts: o, rounds: newHiddenRounds(64 << 20), admission: newAdmission(&o)}
+	if o.NewID == nil {
+		o.NewID = rand.Text
+	}
+	return &Server{opts: o, rounds: newHiddenRounds(64<<20, &o), admission: newAdmission(&o)}
 }
 
 // ServeHTTP answers a request of one of the APIs, or for /v1/models or /v1/models/ID. In a pattern
@@ -76,6 +100,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, "/v1/"), "/")
 	path = strings.TrimPrefix(path, "p/"+r.PathValue("profile")+"/")
 	api := apis[path]
+	if path == responsesPath {
+		api = responses.API{NewID: s.opts.NewID}
+	}
 	id, isModel := strings.CutPrefix(path+"/", "models/")
 	switch {
 	case api != nil:

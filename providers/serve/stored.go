@@ -1,11 +1,15 @@
 package serve
 
 import (
+	"errors"
 	"net/http"
+	"strings"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/responses"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // stored answers a request for a response that is kept, or to forget it.
@@ -17,14 +21,50 @@ func (s *Server) stored(w http.ResponseWriter, r *http.Request, id string) {
 		api.Fail(w, &endpoint.Error{Status: http.StatusMethodNotAllowed, Message: r.Method + " is not allowed for a response: expected GET or DELETE"})
 		return
 	}
+	answered, refused := s.elsewhere(w, r, id, nil)
+	if answered {
+		return
+	}
+	if refused == nil {
+		refused = s.rounds.recall(owner, id)
+	}
 	kept := s.rounds.item(owner, id)
 	switch {
+	case refused != nil:
+		api.Fail(w, refused)
 	case kept == nil || rawjson.TextAt(kept, "object") != "response":
-		api.Fail(w, &endpoint.Error{Status: http.StatusNotFound, Message: "no such response is kept: one is only kept with store, and for at most " + keepFor.String()})
+		api.Fail(w, &endpoint.Error{Status: http.StatusNotFound, Message: "no such response is kept: " + s.rounds.keptWhile()})
 	case r.Method == http.MethodGet:
 		endpoint.WriteJSON(w, http.StatusOK, kept)
 	default:
 		s.rounds.forget(owner, id)
 		endpoint.WriteJSON(w, http.StatusOK, map[string]any{"id": id, "object": "response", "deleted": true})
 	}
+}
+
+// keptWhile says which responses are kept.
+func (h *hiddenRounds) keptWhile() string {
+	if h.opts.Kept != nil {
+		return "one is only kept with store, and for as long as the nodes of the bridge keep conversations"
+	}
+	return "one is only kept with store, for at most " + keepFor.String() + ", and while the bridge runs that has made it"
+}
+
+// elsewhere lets the node that has made the id of a response or a call answer a request that goes on with it, and
+// reports whether it has been answered.
+func (s *Server) elsewhere(w http.ResponseWriter, r *http.Request, id string, body []byte) (answered bool, refused *endpoint.Error) {
+	_, own, _ := strings.Cut(id, "_")
+	if s.opts.Elsewhere == nil || own == "" {
+		return false, nil
+	}
+	answered, err := s.opts.Elsewhere(w, r, own, body)
+	if err == nil {
+		return answered, nil
+	}
+	s.opts.Log.Warn("the node of the conversation is lost, or cannot be reached", "error", err)
+	if known := (*toolformat.Error)(nil); errors.As(err, &known) {
+		return false, &endpoint.Error{Status: http.StatusServiceUnavailable, Message: known.Message, After: time.Second}
+	}
+	w.Header().Set("X-Should-Retry", "false") // as clients of the vendors know it
+	return false, &endpoint.Error{Status: http.StatusBadGateway, Message: "the node that has the conversation was lost: it is unknown whether the request ran"}
 }

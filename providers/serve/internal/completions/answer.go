@@ -1,6 +1,7 @@
 package completions
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"strings"
@@ -88,6 +89,8 @@ func (r *request) begin(w *endpoint.Writer) endpoint.Answer {
 // Event takes the text and the thinking of the model. The client does not see the calls of the bridge's tools.
 func (a *answer) Event(e providers.Event) {
 	switch e.Type {
+	case providers.EventNote:
+		a.head.Model = cmp.Or(e.Model, a.head.Model)
 	case providers.EventTurnStart:
 		a.newTurn = a.text.Len() > 0
 	case providers.EventThinkingDelta:

@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"strings"
@@ -136,6 +137,8 @@ func (r *request) begin(w *endpoint.Writer) endpoint.Answer {
 // does not see other calls of the bridge's tools: what follows them are more blocks of the same message.
 func (a *answer) Event(e providers.Event) {
 	switch e.Type {
+	case providers.EventNote:
+		a.head.Model = cmp.Or(e.Model, a.head.Model)
 	case providers.EventTurnStart:
 		a.end()
 	case providers.EventTextDelta:

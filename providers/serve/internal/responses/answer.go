@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -101,6 +102,8 @@ func orJSON(raw json.RawMessage, other string) json.RawMessage {
 // does not see other calls of the bridge's tools: what follows them are more items of the same response.
 func (a *answer) Event(e providers.Event) {
 	switch e.Type {
+	case providers.EventNote:
+		a.head.Model = cmp.Or(e.Model, a.head.Model)
 	case providers.EventTurnStart:
 		a.end()
 		a.list(e.Offered)

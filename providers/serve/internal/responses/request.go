@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -46,7 +45,7 @@ type request struct {
 
 // readRequest parses a body. The error names the path of what is invalid.
 func readRequest(body []byte, kept func(string) json.RawMessage, named func(string, string) string) (*request, error) {
-	r := request{id: "resp_" + rand.Text(), kept: kept, named: named, listed: map[string]bool{}, servers: map[string]bool{}}
+	r := request{kept: kept, named: named, listed: map[string]bool{}, servers: map[string]bool{}}
 	var err error
 	if r.rest, err = endpoint.Read(body, &r, parameter.Parameters(all).Mapped()); err != nil {
 		return nil, err
