@@ -12,6 +12,7 @@ type bucket struct {
 	every time.Duration // between two calls in the long run
 	ahead time.Duration // how much earlier than that calls may come: for all but one of a burst
 	due   atomic.Int64  // when a call would come in the long run; in the past the bucket is full
+	used  atomic.Int64  // calls that Buckets.Used has not told of yet
 }
 
 // take takes the room of a call at a time, or returns how long to wait for it.
@@ -23,13 +24,17 @@ func (b *bucket) take(now time.Duration) (wait time.Duration, _ *toolformat.Erro
 			return wait, nil
 		}
 		if b.due.CompareAndSwap(before, int64(due+b.every)) {
+			b.used.Add(1)
 			return 0, nil
 		}
 	}
 }
 
 // give gives the room of a call back that take has taken.
-func (b *bucket) give() { b.due.Add(-int64(b.every)) }
+func (b *bucket) give() {
+	b.due.Add(-int64(b.every))
+	b.used.Add(-1)
+}
 
 // full reports whether the bucket is as good as a new one.
 func (b *bucket) full(now time.Duration) bool { return time.Duration(b.due.Load()) <= now }

@@ -6,7 +6,11 @@
 // depends on its profile. The operator has none. All callers use one bucket of a Rate that is shared. A Rate that is daily is a quota instead: a count of calls that
 // begins anew at midnight, which a [Store] keeps across restarts.
 //
-// rates.go has the [Buckets] and their wrapper, bucket.go one of them, quota.go a quota, use.go what is used of quotas.
+// rates.go has the [Buckets] and their wrapper, bucket.go one of them, quota.go a quota, use.go what is used of quotas,
+// tell.go what processes tell each other.
+//
+// Processes that serve the same callers tell each other what was used ([Buckets.Used], [Buckets.Take]): a Rate is one
+// for all of them, but for what they let through before they are told.
 //
 // A call takes no lock but that of a quota, which is held while its Store is changed. Buckets.mu is taken alone, when
 // a session begins or ends. There are no goroutines:

@@ -99,16 +99,37 @@ func (q *quota) give() {
 	q.left++
 }
 
-// leave gives the calls back that were not made.
-func (q *quota) leave() {
+// leave gives the calls back that were not made. After an error they stay used.
+func (q *quota) leave() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.store == nil || q.left == 0 {
-		return
+		return nil
 	}
 	own := q.left
-	if q.change(func(used int) int { return used - own }) == nil { // else they stay used
+	err := q.change(func(used int) int { return used - own })
+	if err == nil {
 		q.left = 0
+	}
+	return err
+}
+
+// GiveBack gives the calls of daily rates back that were taken from the store and not made, within a time: other
+// processes may make them. It is for a process whose store goes before its sessions do.
+func (b *Buckets) GiveBack(within time.Duration) {
+	until := time.Now().Add(within)
+	b.mu.Lock()
+	var all []*quota
+	for _, own := range b.all {
+		if q, daily := own.room.(*quota); daily {
+			all = append(all, q)
+		}
+	}
+	b.mu.Unlock()
+	for _, q := range all {
+		if q.leave() != nil || time.Now().After(until) {
+			return
+		}
 	}
 }
 

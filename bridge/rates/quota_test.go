@@ -42,6 +42,18 @@ func day(store rates.Store, match string, calls int) bridge.Source {
 	return new(rates.Buckets).Wrap(sourcetest.NewFake(), rates.Rates{Common: []rates.Rate{{Match: match, Calls: calls, Daily: true}}, Store: store})
 }
 
+// What a process has taken ahead it gives back while its sessions are open.
+func TestGiveBack(t *testing.T) {
+	store, own := &memory{}, new(rates.Buckets)
+	of := rates.Rates{Common: []rates.Rate{{Match: "*", Calls: 1000, Daily: true}}, Store: store}
+	s := open(t, own.Wrap(sourcetest.NewFake(), of), named("ann", ""))
+	call(s, "echo")
+	own.GiveBack(time.Minute)
+	if got := string(store.text); !strings.HasSuffix(got, `":1}}]`) {
+		t.Error(got)
+	}
+}
+
 // Quotas keep the contract of a Source.
 func TestQuotaContract(t *testing.T) {
 	sourcetest.Run(t, func(*testing.T) bridge.Source { return day(&memory{}, "*", 1e6) })

@@ -115,12 +115,6 @@ func (l *listed) Open(ctx context.Context, caller *bridge.Caller) (bridge.Sessio
 func (b *Buckets) use(of key, rates []Rate, store Store) (all []*shared, begun time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.all == nil {
-		b.all, b.begun, b.most = map[key]*shared{}, time.Now(), fewest
-	}
-	if len(b.all) >= b.most {
-		b.clear()
-	}
 	for _, rate := range rates {
 		of := key{principal: of.principal, profile: of.profile, rate: rate}
 		if rate.Shared {
@@ -129,15 +123,27 @@ func (b *Buckets) use(of key, rates []Rate, store Store) (all []*shared, begun t
 		if rate.Daily {
 			of.store = store
 		}
-		own := b.all[of]
-		if own == nil {
-			own = &shared{room: newRoom(&of)}
-			b.all[of] = own
-		}
+		own := b.at(of)
 		own.users++
 		all = append(all, own)
 	}
 	return all, b.begun
+}
+
+// at returns the bucket of a key, and makes it if it does not exist. b.mu is held.
+func (b *Buckets) at(of key) *shared {
+	if b.all == nil {
+		b.all, b.begun, b.most = map[key]*shared{}, time.Now(), fewest
+	}
+	own := b.all[of]
+	if own == nil {
+		if len(b.all) >= b.most {
+			b.clear()
+		}
+		own = &shared{room: newRoom(&of)}
+		b.all[of] = own
+	}
+	return own
 }
 
 // longest bounds times, so that sums of them do not overflow.

@@ -202,3 +202,48 @@ func BenchmarkCall(b *testing.B) {
 		})
 	}
 }
+
+// Processes that tell each other what was used have one rate together: its burst at once, and what comes as time
+// goes by, but for what they let through before they are told.
+func TestTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		of := rates.Rates{Common: []rates.Rate{
+			{Match: "*", Calls: 600, Per: time.Minute, Burst: 30}, {Match: "echo", Calls: 1e6, Per: time.Second, Shared: true}, {Match: "*", Calls: 1e6, Daily: true},
+		}}
+		const tick, ticks = 100 * time.Millisecond, 600
+		var processes [3]rates.Buckets
+		var sessions []bridge.Session
+		for i := range processes {
+			sessions = append(sessions, open(t, processes[i].Wrap(sourcetest.NewFake(), of), named("ann", "")))
+		}
+		passed := 0
+		for range ticks {
+			for range 3 { // more often than there is room
+				for _, s := range sessions {
+					if call(s, "echo") == nil {
+						passed++
+					}
+				}
+			}
+			for i := range processes {
+				used := processes[i].Used()
+				for j := range processes {
+					if i != j {
+						processes[j].Take(used)
+					}
+				}
+				if again := processes[i].Used(); len(again) > 0 {
+					t.Fatalf("%+v is told again", again)
+				}
+			}
+			time.Sleep(tick)
+		}
+		if passed < 600 || passed > 600+30+len(sessions)*3 {
+			t.Errorf("%d calls have passed in a minute", passed)
+		}
+		processes[0].Take([]rates.Use{{Calls: 5}, {Rate: rates.Rate{Calls: 1, Daily: true}, Calls: 1}, {Rate: of.Common[0], Principal: "new", Calls: 1 << 62}})
+		if e := call(open(t, processes[0].Wrap(sourcetest.NewFake(), of), named("new", "")), "echo"); e == nil || e.After <= 0 {
+			t.Errorf("what was used too much of has room: %v", e)
+		}
+	})
+}
