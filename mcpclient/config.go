@@ -63,6 +63,7 @@ type Config struct {
 	Env     map[string]string // added to the variables that a child process inherits
 	Dir     string            // working directory of Command; "" means that of this program
 	Sandbox *sandbox.Policy   // what the child process may do; nil means whatever this program may
+	Grace   process.Grace     // how long the child process is given to end
 
 	URL       string
 	Transport Transport         // of URL
@@ -123,6 +124,16 @@ type Config struct {
 	// result are MCP's; params may be read until Sampling returns. nil means that such a
 	// request is refused there.
 	Sampling func(ctx context.Context, params []byte) (result []byte, err *toolformat.Error)
+
+	// Mute means that nothing that a child process writes on its standard error, or instead of a message, nor a log
+	// message of it, is logged or kept for Status: it may have hidden values of calls whose Request does not name them.
+	Mute bool
+
+	// Changed is told of each list that has changed on links of an owner, "" for those of all callers, unless that comes
+	// from Relist, and of its digest. A link of one caller alone has no owner, and tells nobody. It is not to wait.
+	Changed func(owner string, kind bridge.ListKind, digest string)
+
+	KeepLists bool // its lists are listed while the server is away, too
 
 	Lazy     bool   // connects at the first call; List answers from ListFile if it can
 	ListFile string // where a lazy server's tool list is stored between runs; "" means nowhere

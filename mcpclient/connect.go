@@ -398,7 +398,7 @@ func (l *link) listenForChanges(ctx context.Context, c *conn) {
 			select {
 			case <-fetching:
 				for kind := range bridge.ListKinds {
-					l.refetch(c, kind, true)
+					l.refetch(c, kind, announced)
 				}
 			default:
 				settle()

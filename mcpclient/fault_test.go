@@ -26,7 +26,7 @@ import (
 )
 
 // patience bounds what a test waits for; it is reached only when something is wrong.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // caller is a session on a client.
 type caller struct {
@@ -134,7 +134,7 @@ func inBubbles(t *testing.T, change func(*mcpclient.Config), test func(t *testin
 
 // A server that answers wrongly harms the call that it answers, and nothing else.
 func TestWrongAnswers(t *testing.T) {
-	limit := func(cfg *mcpclient.Config) { cfg.Timeout = 500 * time.Millisecond }
+	limit := func(cfg *mcpclient.Config) { cfg.Timeout = 3 * time.Second }
 	test := func(t *testing.T, carrier string, c *caller) {
 		c.works("ok")
 		c.works("twice")
@@ -237,7 +237,7 @@ func TestEagerServer(t *testing.T) {
 // A call whose time is over, or whose caller has gone, is cancelled under the id that
 // the server knows.
 func TestTimeoutCancels(t *testing.T) {
-	limit := func(cfg *mcpclient.Config) { cfg.Timeout = 200 * time.Millisecond }
+	limit := func(cfg *mcpclient.Config) { cfg.Timeout = 3 * time.Second }
 	test := func(t *testing.T, carrier string, c *caller) {
 		c.works("ok")
 		c.fails(c.call("silent"), toolformat.Timeout, "timeout in its config")
@@ -257,8 +257,8 @@ func TestTimeoutCancels(t *testing.T) {
 }
 
 func TestProgressExtends(t *testing.T) {
-	extends := func(cfg *mcpclient.Config) { cfg.Timeout, cfg.MaxTimeout = time.Second, 10*time.Second }
-	bounded := func(cfg *mcpclient.Config) { cfg.Timeout, cfg.MaxTimeout = 500*time.Millisecond, 600*time.Millisecond }
+	extends := func(cfg *mcpclient.Config) { cfg.Timeout, cfg.MaxTimeout = 3*time.Second, time.Minute }
+	bounded := func(cfg *mcpclient.Config) { cfg.Timeout, cfg.MaxTimeout = 2500*time.Millisecond, 3*time.Second }
 	all := func(_ *testing.T, _ string, c *caller) { c.works("slow but alive") }
 	tooMuch := func(_ *testing.T, _ string, c *caller) {
 		c.works("ok")
@@ -319,7 +319,7 @@ func testDeafChild(t *testing.T, patience, timeout time.Duration, code toolforma
 			defer cancel()
 			start := time.Now()
 			c.fails(c.do(ctx, "ok", `{"pad":"`+strings.Repeat("x", 1<<20)+`"}`), code, "")
-			if took := time.Since(start); took > 5*time.Second {
+			if took := time.Since(start); took > 30*time.Second {
 				t.Errorf("a call took %s", took)
 			}
 		})
@@ -503,6 +503,18 @@ func TestStandardError(t *testing.T) {
 				t.Errorf("the log has %s", logged)
 			}
 		})
+	}
+}
+
+// What a server writes to standard error, or instead of a message, is nowhere if its config says so.
+func TestMute(t *testing.T) {
+	for _, script := range []string{"echo SECRET >&2; exit 3", "echo SECRET; exit 3", `echo '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"SECRET"}}'; exit 3`} {
+		logged := &logBuffer{}
+		c := open(t, mcpclient.Config{Command: []string{"sh", "-c", script}, Mute: true, Sharing: mcpclient.Session, Log: slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+		_, err := c.session.List(t.Context(), bridge.Tools)
+		if told := fmt.Sprint(err, c.client.Status(), logged); strings.Contains(told, "SECRET") || !strings.Contains(told, "exit status 3") {
+			t.Errorf("%s: %s", script, told)
+		}
 	}
 }
 

@@ -62,6 +62,18 @@ func (k *keptLists) replace(r *reading, list *bridge.List) (kept, known *bridge.
 	return list, known
 }
 
+// share gives a new link the latest lists.
+func (k *keptLists) share(l *link) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for kind, list := range k.known {
+		if list != nil {
+			k.use(list, 1)
+			l.lists[kind].Store(list)
+		}
+	}
+}
+
 // release gives back what the lists of a link take, which has ended.
 func (k *keptLists) release(l *link) {
 	k.mu.Lock()

@@ -95,6 +95,9 @@ func newLink(c *Client, key linkKey, caller *bridge.Caller) *link {
 		l.state = Idle
 		l.loadLists()
 	}
+	if c.cfg.KeepLists {
+		c.kept.share(l)
+	}
 	return l
 }
 
@@ -135,7 +138,7 @@ func (l *link) setState(s State, reason error, retryIn time.Duration) {
 	if retryIn > 0 {
 		l.retry = time.Now().Add(retryIn)
 	}
-	flip := (s == Failed || s == Stopped) && !l.stale || s == Ready && l.stale
+	flip := (s == Failed || s == Stopped) && !l.stale && !l.cfg.KeepLists || s == Ready && l.stale
 	if flip {
 		l.stale = !l.stale
 	}

@@ -212,7 +212,7 @@ func TestBindingServer(t *testing.T) {
 // message does not answer it, serves modern callers. Its next version may be one that binds.
 func TestRefusingServer(t *testing.T) {
 	cfg := eraConfig(t, "refusing", mcpclient.Shared)
-	cfg.ConnectTimeout, cfg.Steady = 2*time.Second, time.Nanosecond
+	cfg.ConnectTimeout, cfg.Steady = 6*time.Second, time.Nanosecond
 	first := startEra(t, cfg)
 	pid, told, offered := first.who()
 	if told != "null" || offered == "null" {
@@ -257,7 +257,7 @@ func bothEras(t *testing.T, era string, change ...func(*mcpclient.Config)) *call
 	}
 	cfg.Name, cfg.Steady, cfg.IdleTimeout, cfg.ConnectTimeout = "up", time.Nanosecond, time.Hour, 10*time.Second
 	if era == "mute" {
-		cfg.ConnectTimeout = 2 * time.Second
+		cfg.ConnectTimeout = 6 * time.Second
 	}
 	client := mcpclient.New(cfg)
 	t.Cleanup(func() { client.Close() })

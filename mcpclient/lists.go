@@ -40,12 +40,11 @@ func (l *link) list(ctx context.Context, kind bridge.ListKind) (*bridge.List, er
 // maxPages bounds a server that never stops returning cursors.
 const maxPages = 1000
 
-// fetch reads all pages of a list, and notifies the callers that have read it if it has changed.
-// all notifies the others too.
-func (l *link) fetch(ctx context.Context, c *conn, kind bridge.ListKind, all bool) error {
-	begun := time.Since(l.born)
+// fetch reads all pages of a list, and notifies callers if it has changed.
+func (l *link) fetch(ctx context.Context, c *conn, r *reading) error {
+	begun, kind := time.Since(l.born), r.kind
 	c.called.And(^listBit(kind))
-	r := reading{link: l, kind: kind, modern: c.modern}
+	r.modern = c.modern
 	size, cursor := 0, []byte(nil)
 	for page := 1; ; page++ {
 		result, unusable, err := c.fetchPage(ctx, kind, cursor)
@@ -68,7 +67,7 @@ func (l *link) fetch(ctx context.Context, c *conn, kind bridge.ListKind, all boo
 		}
 		cursor = next
 	}
-	return l.setList(&r, begun, all)
+	return l.setList(r, begun)
 }
 
 // maxExtra bounds the members of a list's result beside its items: each page of the list has them.
@@ -88,7 +87,7 @@ func extraMembers(kind bridge.ListKind, result []byte) []byte {
 
 // setList replaces a list by one whose fetching began at a time of the link; 0 means that it was not
 // fetched. The error is that of lists that take too much memory.
-func (l *link) setList(r *reading, begun time.Duration, all bool) error {
+func (l *link) setList(r *reading, begun time.Duration) error {
 	kind := r.kind
 	list, err := r.list()
 	if err != nil {
@@ -99,7 +98,10 @@ func (l *link) setList(r *reading, begun time.Duration, all bool) error {
 	fault := l.faults[kind].Swap(nil)
 	l.fetched[kind].Store(int64(begun))
 	if fault != nil || !old.Equal(list) && (old != nil || len(list.Items) > 0) {
-		l.notifyChange(kind, all)
+		l.notifyChange(kind, r.all)
+	}
+	if l.cfg.Changed != nil && !r.told && !l.key.own && old != nil && !old.Equal(list) {
+		l.cfg.Changed(l.key.owner, kind, digestOf(list))
 	}
 	return nil
 }
@@ -108,15 +110,15 @@ func (l *link) setList(r *reading, begun time.Duration, all bool) error {
 // but this list can be used.
 func (l *link) fetchFirst(ctx context.Context, c *conn, kind bridge.ListKind) error {
 	if kind != bridge.Tools && !c.has(kind) {
-		return l.setList(&reading{link: l, kind: kind}, 0, false)
+		return l.setList(&reading{link: l, kind: kind}, 0)
 	}
-	err := l.fetch(ctx, c, kind, false)
+	err := l.fetch(ctx, c, &reading{link: l, kind: kind})
 	fault := answeredError(err)
 	switch {
 	case fault == nil:
 		return err
 	case fault.Code == toolformat.Unsupported:
-		return l.setList(&reading{link: l, kind: kind}, 0, false)
+		return l.setList(&reading{link: l, kind: kind}, 0)
 	default:
 		l.client.report(kind, []bridge.Problem{{Text: err.Error(), LeftOut: true}})
 		l.faults[kind].Store(fault)
@@ -129,7 +131,7 @@ func (l *link) fetchFirst(ctx context.Context, c *conn, kind bridge.ListKind) er
 // retryList fetches a list that could not be read, again until it can.
 func (l *link) retryList(c *conn, kind bridge.ListKind) {
 	for delay := time.Second; l.faults[kind].Load() != nil && sleep(c.life, delay); delay = min(2*delay, time.Minute) {
-		l.refetch(c, kind, false)
+		l.refetch(c, kind, unannounced)
 	}
 }
 
@@ -168,6 +170,8 @@ func (c *conn) fetchPage(ctx context.Context, kind bridge.ListKind, cursor []byt
 type reading struct {
 	link     *link
 	kind     bridge.ListKind
+	all      bool // the callers that have not read the list are notified of a change, too
+	told     bool // Relist has caused it
 	modern   bool // from a connection of the modern era
 	items    []bridge.Item
 	extra    []byte          // bridge.List.Extra

@@ -80,6 +80,19 @@ func (c *Client) Restart() {
 // restartTime bounds how long Restart waits for connections.
 const restartTime = 10 * time.Second
 
+// Recheck calls changed with the Auth of each link that has one, as its credentials may be others now. Links for
+// which it reports true make their connections anew, and those that have failed try again at once.
+func (c *Client) Recheck(changed func(auth any) bool) {
+	for _, l := range c.allLinks() {
+		l.mu.Lock()
+		failed := l.state == Failed
+		l.mu.Unlock()
+		if l.cfg.Auth != nil && (changed(l.cfg.Auth) || failed) {
+			l.interrupt(errRestarted)
+		}
+	}
+}
+
 // restart ends the connection of the link, or its wait for the next attempt. The channel is closed when the
 // link has left the state that it was in; nil means that it need not.
 func (l *link) restart() (left <-chan struct{}) {

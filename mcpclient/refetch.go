@@ -2,6 +2,9 @@ package mcpclient
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"sync"
 	"time"
 
@@ -37,6 +40,7 @@ type refetch struct {
 // fetch is one reading of a list.
 type fetch struct {
 	announced bool          // the server has notified of a change
+	told      bool          // Relist alone wants it
 	want      func()        // makes it begin at once
 	wanted    chan struct{} // closed by want
 	done      chan struct{} // closed when err is set
@@ -80,18 +84,27 @@ func (r *refetch) end(err error) {
 	r.running = nil
 }
 
-// refetch returns a fetch of a list that has not begun yet. announced means that the server has
-// notified of a change.
-func (l *link) refetch(c *conn, kind bridge.ListKind, announced bool) *fetch {
+// cause is why a list is fetched again.
+type cause int
+
+const (
+	unannounced cause = iota // it may have changed
+	announced                // the server has notified of a change
+	told                     // Relist
+)
+
+// refetch returns a fetch of a list that has not begun yet.
+func (l *link) refetch(c *conn, kind bridge.ListKind, why cause) *fetch {
 	r := &c.refetches[kind]
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.due == nil {
-		f := &fetch{wanted: make(chan struct{}), done: make(chan struct{})}
+		f := &fetch{told: true, wanted: make(chan struct{}), done: make(chan struct{})}
 		f.want = sync.OnceFunc(func() { close(f.wanted) })
 		r.due = f
 	}
-	if announced && !r.due.announced {
+	r.due.told = r.due.told && why == told
+	if why == announced && !r.due.announced {
 		r.due.announced = true
 		c.changing.Add(1)
 	}
@@ -120,23 +133,23 @@ func (l *link) refetchDue(c *conn, kind bridge.ListKind) {
 		}
 		delay.Stop()
 		r.begin()
-		r.end(l.fetchAgain(c, kind, f.announced))
+		r.end(l.fetchAgain(c, kind, f))
 		if f.announced {
 			c.changing.Add(-1)
 		}
 	}
 }
 
-func (l *link) fetchAgain(c *conn, kind bridge.ListKind, announced bool) error {
-	if announced && kind != bridge.Tools && !c.has(kind) {
+func (l *link) fetchAgain(c *conn, kind bridge.ListKind, f *fetch) error {
+	if (f.announced || f.told) && kind != bridge.Tools && !c.has(kind) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(l.ctx, l.cfg.ConnectTimeout)
 	defer cancel()
-	err := l.fetch(ctx, c, kind, announced)
+	err := l.fetch(ctx, c, &reading{link: l, kind: kind, all: f.announced, told: f.told})
 	if err == nil {
 		l.saveLists()
-	} else if announced && c.alive() {
+	} else if f.announced && c.alive() {
 		l.cfg.Log.Warn("a changed list could not be read, the old one stays", "reason", err)
 	}
 	return err
@@ -187,7 +200,7 @@ func (l *link) freshen(ctx context.Context, kind bridge.ListKind) {
 	}
 	f := c.refetches[kind].pending(false)
 	if f == nil && l.outdated(c, kind) {
-		f = l.refetch(c, kind, false)
+		f = l.refetch(c, kind, unannounced)
 	}
 	if f != nil {
 		c.awaitFetch(ctx, f)
@@ -226,7 +239,7 @@ func (l *link) reread(ctx context.Context, kind bridge.ListKind) bridge.Reply {
 	if l.fetched[kind].Load() > 0 && c.called.Load()&listBit(kind) == 0 && l.age(kind) < refetchDelay && l.faults[kind].Load() == nil {
 		return empty()
 	}
-	if f := l.refetch(c, kind, false); c.awaitFetch(ctx, f) {
+	if f := l.refetch(c, kind, unannounced); c.awaitFetch(ctx, f) {
 		if e := answeredError(f.err); e != nil {
 			return bridge.Failed(e)
 		}
@@ -243,8 +256,32 @@ func (l *link) listChanged(c *conn, method string) (known bool) {
 		if kind.Changed() == method {
 			known = true
 			c.notified.Or(listBit(kind))
-			l.refetch(c, kind, true)
+			l.refetch(c, kind, announced)
 		}
 	}
 	return known
+}
+
+// Relist fetches a list again on the links of an owner that have another one, as Config.Changed has told another program.
+// What has changed is told to callers, and not to Config.Changed: programs that tell each other come to an end.
+func (c *Client) Relist(owner string, kind bridge.ListKind, digest string) {
+	for _, l := range c.allLinks() {
+		conn := l.conn.Load()
+		if conn != nil && !l.key.own && l.key.owner == owner && digestOf(l.lists[kind].Load()) != digest {
+			l.refetch(conn, kind, told)
+		}
+	}
+}
+
+// digestOf returns the digest of a list, "" without one.
+func digestOf(list *bridge.List) string {
+	if list == nil {
+		return ""
+	}
+	h := sha256.New()
+	for _, it := range list.Items {
+		fmt.Fprintf(h, "%d ", len(it.Raw))
+		h.Write(it.Raw)
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }

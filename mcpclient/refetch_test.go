@@ -224,3 +224,47 @@ func TestListChangeBurst(t *testing.T) {
 		t.Errorf("the list is %s", l.Items[0].Raw)
 	}
 }
+
+// Programs that tell each other of changes list again what one of them has seen, and come to an end also where a server
+// shows another list each time.
+func TestRelist(t *testing.T) {
+	for _, varies := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s, network := growing(false), peer.NewNetwork()
+			if varies {
+				n := atomic.Int64{}
+				s.Before = func(c *peer.Call) bool {
+					if c.Method == wire.MethodToolsList {
+						c.Reply(fmt.Sprintf(`"tools":[{"name":"grow","inputSchema":{}},{"name":"t%d","inputSchema":{}}]`, n.Add(1)))
+					}
+					return c.Method == wire.MethodToolsList
+				}
+			}
+			url := s.Serve(t, network) + "/mcp"
+			var all [3]*caller
+			var told atomic.Int64
+			for i := range all {
+				all[i] = openOn(t, network, mcpclient.Config{URL: url, Sharing: mcpclient.Shared, Era: mcpclient.Legacy, Changed: func(owner string, kind bridge.ListKind, digest string) {
+					told.Add(1)
+					for _, c := range all {
+						c.client.Relist(owner, kind, digest)
+					}
+				}})
+				all[i].lists("grow")
+			}
+			all[0].call("grow")
+			all[0].lists("grow")
+			for _, c := range all {
+				<-c.changes
+			}
+			time.Sleep(time.Minute) // in which a loop would go on
+			synctest.Wait()
+			if n := told.Load(); n != 1 {
+				t.Errorf("varies: %t: changes were told %d times, want 1", varies, n)
+			}
+			for _, c := range all {
+				c.client.Close()
+			}
+		})
+	}
+}

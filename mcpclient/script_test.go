@@ -122,8 +122,8 @@ func (s *script) misanswer(c *peer.Call) {
 	case "cancelled": // the calls of silent, and those that the client has canceled
 		c.Reply(fmt.Sprintf(`"silent":[%s],"cancelled":[%s]`, s.ids(wire.MethodToolsCall), s.ids(wire.NotificationCancelled)))
 	case "slow but alive":
-		// less than the call's timeout of 1 s at a time, and more in all
-		for i, begun := 0, time.Now(); c.Ctx.Err() == nil && time.Since(begun) < 1200*time.Millisecond; i++ {
+		// less than the call's timeout of 3 s at a time, and more in all
+		for i, begun := 0, time.Now(); c.Ctx.Err() == nil && time.Since(begun) < 3200*time.Millisecond; i++ {
 			s.pause(c)
 			c.Say(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`, c.Params.Get(wire.MetaProgressToken), i))
 		}

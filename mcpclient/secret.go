@@ -229,6 +229,9 @@ const mostSnippet = 120
 // snippet returns the start of unexpected input, for the log and for errors. Credentials are hidden
 // before it is cut, which would leave their beginning.
 func (cfg *Config) snippet(b []byte) string {
+	if cfg.Mute {
+		return "(not shown)"
+	}
 	start := string(bytes.ToValidUTF8(b[:min(len(b), 64*mostSnippet)], []byte("?")))
 	text := cfg.hide(start)
 	if len(text) <= mostSnippet {

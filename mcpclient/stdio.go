@@ -40,11 +40,14 @@ func dialStdio(_ context.Context, cfg *Config, r receiver) (carrier, error) {
 		Dir:  cfg.Dir,
 		Env:  process.Environ(cfg.Env),
 		Stderr: func(line string) {
-			cfg.Log.Info(line, "from", "stderr")
-			cfg.printed(line)
+			if !cfg.Mute {
+				cfg.Log.Info(line, "from", "stderr")
+				cfg.printed(line)
+			}
 		},
 		Supervisor: cfg.Supervisor,
 		Sandbox:    cfg.Sandbox,
+		Grace:      cfg.Grace,
 	})
 	if err != nil {
 		cfg.Children.release(cfg.principal)
@@ -103,7 +106,9 @@ func (s *stdio) ended(printed string) error {
 	if why == nil {
 		why = errors.New("the server closed its output (exit status 0)")
 	}
-	if printed != "" {
+	if s.cfg.Mute {
+		output = ""
+	} else if printed != "" {
 		output = strings.TrimPrefix(output+" | printed instead of a message: "+printed, " | ")
 	}
 	return &exitError{why, output}

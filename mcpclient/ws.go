@@ -22,10 +22,11 @@ const (
 
 // ws is the carrier for WebSocket: each message is a text frame.
 type ws struct {
-	conn *websocket.Conn
-	out  chan frame
-	done chan struct{}
-	work sync.WaitGroup
+	conn  *websocket.Conn
+	out   chan frame
+	pongs chan string // the payload of the server's latest ping, if that is to be answered
+	done  chan struct{}
+	work  sync.WaitGroup
 }
 
 // frame is a message to be written.
@@ -52,7 +53,7 @@ func dialWS(ctx context.Context, cfg *Config, r receiver) (carrier, error) {
 	if conn.Subprotocol() != wire.Subprotocol {
 		cfg.Log.Warn("the server did not choose the WebSocket subprotocol mcp", "chose", conn.Subprotocol())
 	}
-	w := &ws{conn: conn, out: make(chan frame, 64), done: make(chan struct{})}
+	w := &ws{conn: conn, out: make(chan frame, 64), pongs: make(chan string, 1), done: make(chan struct{})}
 	w.work.Go(func() { r.lose(w.receive(cfg, r)) })
 	w.work.Go(func() { w.write(r) })
 	return w, nil
@@ -99,6 +100,14 @@ func (w *ws) receive(cfg *Config, r receiver) error {
 	alive := func(string) error { return w.conn.SetReadDeadline(time.Now().Add(2*pingEvery + writeTime)) }
 	alive("")
 	w.conn.SetPongHandler(alive)
+	w.conn.SetPingHandler(func(text string) error {
+		select {
+		case <-w.pongs:
+		default:
+		}
+		w.pongs <- text // has room: nobody else sends
+		return nil
+	})
 	for {
 		buf, err := wire.ReadFrame(w.conn, cfg.MessageBytes)
 		if long, ok := err.(*wire.TooLongError); ok {
@@ -124,6 +133,8 @@ func (w *ws) write(r receiver) {
 		select {
 		case <-t.C:
 			err = w.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTime))
+		case text := <-w.pongs:
+			err = w.conn.WriteControl(websocket.PongMessage, []byte(text), time.Now().Add(writeTime))
 		case f := <-w.out:
 			f.of.setSent()
 			w.conn.SetWriteDeadline(time.Now().Add(writeTime))

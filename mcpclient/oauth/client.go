@@ -3,9 +3,11 @@ package oauth
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -176,6 +178,23 @@ func (c *Client) current(fresh bool) (*state, error) {
 
 // Reset makes the Client look into the store at its next use: another process may have changed that.
 func (c *Client) Reset() { c.outdated.Store(true) }
+
+// Changed is Reset for a record of the store that has changed, if it is that of the Client. It reports whether the
+// login in use is another one then, or none: connections that were made with it are still those of who had logged in.
+func (c *Client) Changed(key string, value []byte) (another bool) {
+	s := c.state.Load()
+	if key != c.key || s == nil { // else its first use looks into the store
+		return false
+	}
+	c.Reset()
+	var r record
+	_ = json.Unmarshal(value, &r) // what is no record has no token
+	was, is := s.Token, r.Token
+	if was == nil || is == nil {
+		return was != is
+	}
+	return was.Login != is.Login || was.Issuer != is.Issuer || was.Subject != is.Subject
+}
 
 func (c *Client) hide(text string) string {
 	if s := c.state.Load(); s != nil {
@@ -447,7 +466,7 @@ func (c *Client) assertionHash() string {
 
 func newToken(r *resource, a *authority, scopes []string) *token {
 	return &token{
-		Issuer: a.Issuer, Resource: r.Resource, Requested: scopes,
+		Issuer: a.Issuer, Resource: r.Resource, Requested: scopes, Login: rand.Text(),
 		TokenEndpoint: a.TokenEndpoint, RevocationEndpoint: a.RevocationEndpoint, AuthMethods: a.AuthMethods,
 	}
 }

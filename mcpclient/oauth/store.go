@@ -86,6 +86,7 @@ type token struct {
 	Requested []string  `json:"requested,omitempty"` // scopes
 	Granted   []string  `json:"granted,omitempty"`
 	Subject   string    `json:"subject,omitempty"`   // who has logged in, if the authorization server says so
+	Login     string    `json:"login,omitempty"`     // random; stays the same when the token is renewed
 	Assertion string    `json:"assertion,omitempty"` // hash of the one for which it was given
 
 	TokenEndpoint      string   `json:"tokenEndpoint"`

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gorilla/websocket"
 
@@ -88,6 +89,10 @@ func DialWS(ctx context.Context, url string, headers http.Header) (*Client, erro
 		return nil, err
 	}
 	context.AfterFunc(ctx, func() { conn.Close() })
+	conn.SetPingHandler(func(text string) error { // by default a second without progress ends all writes
+		conn.WriteControl(websocket.PongMessage, []byte(text), time.Now().Add(patience))
+		return nil
+	})
 	return newClient(func() ([]byte, error) {
 		_, b, err := conn.ReadMessage()
 		return b, err

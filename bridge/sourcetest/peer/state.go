@@ -8,7 +8,7 @@ import (
 )
 
 // patience bounds what a test waits for; only a fault makes a test wait so long.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // State guards what tests change and wait for. The zero value is ready to use.
 type State struct {

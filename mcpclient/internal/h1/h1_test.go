@@ -93,7 +93,7 @@ func (p *peer) request() string {
 // ended waits until the client has closed the connection.
 func (p *peer) ended() {
 	p.t.Helper()
-	p.SetReadDeadline(time.Now().Add(10 * time.Second))
+	p.SetReadDeadline(time.Now().Add(time.Minute))
 	if _, err := io.Copy(io.Discard, p.in); errors.Is(err, context.DeadlineExceeded) || isTimeout(err) {
 		p.t.Error("the connection is still open")
 	}

@@ -64,7 +64,7 @@ func TestLateEnd(t *testing.T) {
 				s.pool.AwaitLate()
 				done := post(t.Context(), s.route, "next")
 				if name == "end" || name == "event" {
-					p.SetReadDeadline(time.Now().Add(10 * time.Second))
+					p.SetReadDeadline(time.Now().Add(time.Minute))
 					if _, err := p.in.Peek(1); err != nil {
 						q := s.accept()
 						q.request()

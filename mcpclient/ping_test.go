@@ -1,0 +1,69 @@
+package mcpclient_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/mcpclient"
+)
+
+// A server on a WebSocket that pings, and then reads nothing for some seconds, keeps its connection.
+func TestPingOfSlowServer(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	synctest.Test(t, func(t *testing.T) {
+		network, ponged, connections := peer.NewNetwork(), 0, 0
+		slow := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			up := websocket.Upgrader{Subprotocols: []string{wire.Subprotocol}}
+			conn, err := up.Upgrade(w, r, nil)
+			if err != nil {
+				return
+			}
+			defer conn.Close()
+			connections++
+			conn.SetPongHandler(func(string) error {
+				ponged++
+				return nil
+			})
+			for {
+				_, b, err := conn.ReadMessage()
+				if err != nil {
+					return
+				}
+				result := `{"content":[],"tool":"ok"}`
+				switch m, _ := wire.Split(b); {
+				case m.ID == nil:
+					continue
+				case m.Method == wire.MethodInitialize:
+					result = `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"x","version":"1"}}`
+				default:
+					conn.WriteMessage(websocket.PingMessage, nil)
+					time.Sleep(5 * time.Second)
+				}
+				conn.WriteMessage(websocket.TextMessage, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, wire.Lookup(b, "id"), result))
+			}
+		}))
+		slow.Listener.Close()
+		slow.Listener = network
+		slow.Start()
+		defer slow.Close()
+		c := openOn(t, network, mcpclient.Config{URL: "ws" + strings.TrimPrefix(slow.URL, "http"), Era: mcpclient.Legacy})
+		for range 3 {
+			c.works("ok")
+		}
+		c.client.Close()
+		synctest.Wait()
+		if ponged < 2 || connections != 1 {
+			t.Errorf("%d pongs on %d connections", ponged, connections)
+		}
+	})
+}
