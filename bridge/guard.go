@@ -231,7 +231,9 @@ func (s *guardSession) tool(ctx context.Context, name string) (*guardedTool, *to
 	l, fault := listTools(ctx, s.Session)
 	if fault != nil {
 		s.outdated.Store(true)
-		return nil, fault
+		fault := *fault
+		fault.NotRun = true // only a list was asked for
+		return nil, &fault
 	}
 	if tool := s.guarded(l).tools[name]; tool != nil {
 		return tool, nil

@@ -219,8 +219,9 @@ func TestGuardOfAwaySource(t *testing.T) {
 		t.Error(got)
 	}
 	source.setList(nil)
-	if got := callTool(t, s, `{"name":"orders"}`); got != "away" {
-		t.Error(got)
+	params, _ := wire.SplitParams([]byte(`{"name":"orders"}`))
+	if reply := s.Do(t.Context(), &bridge.Request{Method: wire.MethodToolsCall, Target: "orders", Params: &params}); reply.Err == nil || reply.Err.Message != "away" || !reply.Err.NotRun {
+		t.Errorf("%+v", reply)
 	}
 }
 
@@ -325,7 +326,7 @@ func TestGuardDeep(t *testing.T) {
 	if reply := s.Do(t.Context(), &bridge.Request{Method: wire.MethodToolsCall, Params: &params, Target: "plain"}); reply.Err != nil {
 		t.Error(reply.Err)
 	}
-	if took := time.Since(begun); took > 8*time.Second {
+	if took := time.Since(begun); took > time.Minute {
 		t.Errorf("it took %s", took)
 	}
 }

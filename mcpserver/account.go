@@ -24,6 +24,8 @@ const (
 	openViews
 	unusedTickets
 	parkedCalls
+	forwardedCalls   // to other nodes
+	forwardedStreams // GETs of them, which may go on for ever
 	resources
 )
 
@@ -36,6 +38,9 @@ const (
 	heldFree = 4 << 10
 	// callsBySession times Options.CallsPerSession is the bound of all pending requests.
 	callsBySession = 10
+	// maxForwarded bounds the requests that wait for other nodes, and once more the streams of those: a link carries
+	// 4,096 of them, and what nodes tell each other.
+	maxForwarded = 2000
 )
 
 // errCrowded is why something is refused or ended for which its principal has no bytes left.
@@ -130,6 +135,9 @@ func newAccounts(o *settings, before *accounts) *accounts {
 		openViews:      int64(o.Sessions),
 		unusedTickets:  maxTickets,
 		parkedCalls:    maxParked,
+
+		forwardedCalls:   maxForwarded,
+		forwardedStreams: maxForwarded,
 	}
 	a.whole.limit(most)
 	a.share = most

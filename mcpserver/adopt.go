@@ -32,26 +32,31 @@ func (s *session) sealID(initialize *wire.Message) {
 	}
 	sum := s.sender.digest()
 	sealed := sum[:]
-	if initialize != nil && o.Adoptable && s.sender.hidden == "" {
+	term, left := o.Nodes.Term()
+	if initialize != nil && left > 0 && o.Adoptable && s.sender.hidden == "" {
 		params := initialize.Params.Raw
 		asked, _ := wire.Text(wire.Lookup(params, "protocolVersion"))
 		b := beginning{time.Now().Unix(), wire.Negotiate(asked), wire.Lookup(params, "capabilities"), clientInfo(wire.Lookup(params, "clientInfo"))}
 		if len(b.Capabilities)+len(b.Info) <= maxBeginning {
 			raw, _ := json.Marshal(b) // cannot fail: the message is valid
 			sealed = append(sealed, raw...)
+			s.term.Store(term)
 			s.movable.Store(true)
 		}
 	}
 	s.id = o.Nodes.Seal(sealedSession, sealed)
 }
 
-// adopt goes on with a session of a node that has ended. Requests that come meanwhile wait for it.
-func (s *Server) adopt(ctx context.Context, id string, sender identity, raw []byte) error {
+// adopt goes on with a session of a node that has ended, in a term of this one. Requests that come meanwhile wait for it.
+func (s *Server) adopt(ctx context.Context, id string, sender identity, raw []byte, term uint64) error {
 	done, first := s.sessions.beginAdopting(id)
 	if !first {
 		select {
 		case <-done:
-			return nil // not found, if that has failed
+			if !s.sessions.has(id) {
+				return unavailable("another request has failed to go on with the session")
+			}
+			return nil
 		case <-ctx.Done():
 			return unavailable("canceled")
 		}
@@ -61,6 +66,7 @@ func (s *Server) adopt(ctx context.Context, id string, sender identity, raw []by
 		return nil
 	}
 	adopted := s.newHTTPSession(sender)
+	adopted.term.Store(term)
 	adopted.movable.Store(true)
 	if err := adopted.reopen(ctx, id, raw); err != nil {
 		return err

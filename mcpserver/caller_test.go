@@ -22,7 +22,7 @@ import (
 )
 
 // patience bounds what a test waits for; it is reached only when something is wrong.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // host is a server of a Fake with its HTTP carriers.
 type host struct {

@@ -112,7 +112,7 @@ func TestChallenge(t *testing.T) {
 
 // Streams and WebSockets end when the token does with which they began.
 func TestExpiry(t *testing.T) {
-	const lasts = 700 * time.Millisecond
+	const lasts = 4 * time.Second
 	_, web := newDoor(t, lasts, mcpserver.Options{})
 	socket := "ws" + strings.TrimPrefix(web.URL, "http") + "/ws"
 	direct, _, err := websocket.DefaultDialer.Dial(socket, http.Header{"Authorization": {"Bearer good"}})
@@ -143,7 +143,7 @@ func TestExpiry(t *testing.T) {
 		t.Errorf("the stream of notifications: %q, %v", line, err)
 	}
 	for name, conn := range map[string]*websocket.Conn{"by header": direct, "by ticket": ticketed} {
-		conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+		conn.SetReadDeadline(time.Now().Add(patience))
 		if _, _, err := conn.ReadMessage(); !websocket.IsCloseError(err, websocket.ClosePolicyViolation) {
 			t.Errorf("the WebSocket %s: %v", name, err)
 		}

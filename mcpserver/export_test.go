@@ -25,7 +25,7 @@ func (s *Server) CheckLeftover(t *testing.T) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for r := range resources {
-		for end := time.Now().Add(10 * time.Second); s.opts().accounts.whole.used[r].Load() != 0; <-tick.C {
+		for end := time.Now().Add(time.Minute); s.opts().accounts.whole.used[r].Load() != 0; <-tick.C {
 			if time.Now().After(end) {
 				t.Errorf("after the end there are %d of resource %d", s.opts().accounts.whole.used[r].Load(), r)
 				break

@@ -255,7 +255,7 @@ func TestTooLongAnnounced(t *testing.T) {
 
 // Half a message and then silence affects no other session, and ends over HTTP.
 func TestHalfAMessage(t *testing.T) {
-	h := newHost(t, mcpserver.Options{ReadTimeout: 50 * time.Millisecond})
+	h := newHost(t, mcpserver.Options{ReadTimeout: 2 * time.Second})
 	bystander := h.http().greeted(newest)
 	for _, request := range []string{
 		"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"jsonrpc\"",

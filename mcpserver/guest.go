@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/bridge/wire/lenient"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -26,7 +28,7 @@ import (
 
 const (
 	guestAfter = 3                // calls of a session are forwarded before this node asks to answer them
-	guestTime  = 10 * time.Second // is how long an owner's answer holds, even if it cannot be reached any more
+	guestTime  = 10 * time.Second // is how long an owner's answer holds at most, even if it cannot be reached any more
 	guestIdle  = 5 * time.Minute  // a guest is kept without a call
 )
 
@@ -36,10 +38,11 @@ type guest struct {
 	sender       identity
 	introduction []byte
 
-	calls   int // that have been forwarded
+	calls   int // that have been forwarded since the owner was asked
 	counted time.Time
 	asking  bool
-	until   time.Time // the owner's last answer holds
+	until   time.Time // the owner's last answer holds: no longer than the session is surely the owner's
+	renew   time.Time // when to ask again
 	allowed bool      // what that was
 	level   string    // of the log
 	session *session  // that answers the calls; nil until they have been allowed
@@ -72,12 +75,12 @@ func (s *Server) guest(id string, sender identity) *session {
 	if g == nil || !g.allowed || !sender.continues(g.sender) || !s.opts().Adoptable {
 		return nil
 	}
-	left := time.Until(g.until)
-	if left < guestTime/2 {
-		s.askOwner(id, g)
-	}
-	if left <= 0 {
+	now := time.Now()
+	if now.After(g.until) || now.Round(0).After(g.until.Round(0)) {
 		return nil
+	}
+	if now.After(g.renew) {
+		s.askOwner(id, g)
 	}
 	g.session.token.Store(&sender.token)
 	return g.session
@@ -119,43 +122,47 @@ func (s *Server) askOwner(id string, g *guest) {
 		return
 	}
 	g.asking = s.start(func() {
-		level, err := s.mayAnswer(id, g)
+		asked, holds := time.Now(), guestTime
+		said, err := s.mayAnswer(id, g)
+		if err == nil {
+			holds = time.Duration(said.Holds) * time.Millisecond
+		}
 		s.sessions.mu.Lock()
 		defer s.sessions.mu.Unlock()
-		g.asking, g.allowed, g.until = false, err == nil, time.Now().Add(guestTime)
+		g.asking, g.allowed, g.calls = false, err == nil, 0
+		g.until, g.renew = asked.Add(holds), asked.Add(holds/2)
 		if err == nil {
-			g.level = level
+			g.level = said.Level
 		}
 	})
 }
 
-// mayAnswer returns the level of the session's log if the owner lets this node answer its calls, for which
+// mayAnswer returns what the owner says if it lets this node answer the session's calls, for which
 // the guest has a session then. Nobody else changes that, or the level.
-func (s *Server) mayAnswer(id string, g *guest) (level string, err error) {
+func (s *Server) mayAnswer(id string, g *guest) (said peerNote, err error) {
 	ctx, done := context.WithTimeout(s.ctx, adoptTime)
 	defer done()
 	digest := g.sender.digest()
-	said, err := s.tell(ctx, g.run, peerNote{Session: id, Sender: digest[:], Guest: s.run()})
-	if err != nil {
-		return "", err
+	if said, err = s.tell(ctx, g.run, peerNote{Session: id, Sender: digest[:], Guest: s.run()}); err != nil {
+		return said, err
 	}
 	host := g.session
 	if host == nil {
 		if host, err = s.host(ctx, id, g); err != nil {
-			return "", err
+			return said, err
 		}
 	}
 	if said.Level != g.level {
 		if err := sendParam(ctx, host.opened.Load().source, wire.MethodSetLevel, "level", said.Level); err != nil {
-			return "", err
+			return said, err
 		}
 	}
-	return said.Level, nil
+	return said, nil
 }
 
 // host makes the session of a guest.
 func (s *Server) host(ctx context.Context, id string, g *guest) (*session, error) {
-	host, mark := s.newHTTPSession(g.sender), s.run()+"/"
+	host, mark := s.newHTTPSession(g.sender), s.opts().Nodes.Seal(sealedMark, nil)+"/"
 	host.journal.mark, host.questions.mark, host.back = mark, mark, guestBack{}
 	if err := host.reopen(ctx, id, g.introduction); err != nil {
 		return nil, err
@@ -240,7 +247,7 @@ func (f *forwarding) belongsHere(sender identity, m *wire.Message) (answered boo
 	if mark == "" {
 		return false
 	}
-	if run := strings.TrimSuffix(mark, "/"); run != s.run() && !forwarded(f.r) {
+	if run := s.openMark(mark); run != "" && !forwarded(f.r) {
 		if _, _, own := f.open(sender); !own {
 			return false
 		}
@@ -268,6 +275,12 @@ func (f *forwarding) belongsHere(sender identity, m *wire.Message) (answered boo
 	return true
 }
 
+// openMark returns the run of another node that has made a mark, "" if none has: clients may write there what they like.
+func (s *Server) openMark(mark string) (run string) {
+	_, run, _ = s.opts().Nodes.Open(sealedMark, strings.TrimSuffix(mark, "/"))
+	return run
+}
+
 // cutMark divides the id of an event or a question into the mark of the node that has it, and the rest. The
 // mark is "" where its node is that which owns the session.
 func cutMark(id string) (mark, rest string) {
@@ -286,7 +299,13 @@ type peerNote struct {
 	Ended   bool            `json:"ended,omitempty"`   // the session has
 	Changed bool            `json:"changed,omitempty"` // what holds for its calls: ask again
 
-	Level string `json:"level,omitempty"` // of its log, in the answer to Guest
+	Unusable string `json:"unusable,omitempty"` // why the answer to a question is not
+	Head     []byte `json:"head,omitempty"`     // the beginning of that
+	Tail     []byte `json:"tail,omitempty"`     // and its end
+
+	// In the answer to Guest:
+	Level string `json:"level,omitempty"` // of its log
+	Holds int64  `json:"holds,omitempty"` // for how long the answer does, in ms since the question
 
 	Ticket string        `json:"ticket,omitempty"` // that is redeemed
 	Holder *ticketHolder `json:"holder,omitempty"` // in the answer, if it is valid
@@ -298,42 +317,67 @@ const sessionPath = peerPath + "/session"
 // maxNote bounds a note, in bytes.
 const maxNote = 64 << 10
 
+// maxTold bounds any other answer of a node, in bytes.
+const maxTold = 16 << 20
+
+// Ask returns what the handler of Options.Peers at a path of another run answers.
+func (s *Server) Ask(ctx context.Context, run, path string) ([]byte, error) {
+	return s.ask(ctx, run, "", http.MethodGet, path, nil, maxTold)
+}
+
 // tell sends a note to a run, and returns the answer.
 func (s *Server) tell(ctx context.Context, run string, note peerNote) (answer peerNote, err error) {
+	body, _ := json.Marshal(note) // cannot fail
+	key := ""
+	if note.Guest != "" { // is for whoever goes on with the session
+		key = note.Session
+	}
+	told, err := s.ask(ctx, run, key, http.MethodPost, sessionPath, body, maxNote)
+	if err == nil {
+		err = json.Unmarshal(told, &answer)
+	}
+	return answer, err
+}
+
+// ask sends a request of this node's own to a run, and returns the answer, of at most some bytes.
+func (s *Server) ask(ctx context.Context, run, key, method, path string, body []byte, most int) (answer []byte, err error) {
 	defer func() {
 		if recover() != nil { // the answer broke off
 			err = errors.New("no answer")
 		}
 	}()
-	body, _ := json.Marshal(note) // cannot fail
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://node"+sessionPath, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, method, "http://node"+path, bytes.NewReader(body))
 	if err != nil {
-		return answer, err
+		return nil, err
 	}
 	r.Header.Set("Content-Type", "application/json")
-	w, key := &noteWriter{header: http.Header{}}, ""
-	if note.Guest != "" { // is for whoever goes on with the session
-		key = note.Session
-	}
+	w := &toldWriter{header: http.Header{}, room: most}
 	if _, err = s.opts().Nodes.Forward(w, r, run, key); err != nil {
-		return answer, err
+		return nil, err
 	}
 	if w.status != http.StatusOK {
-		return answer, fmt.Errorf("HTTP %d", w.status)
+		return nil, fmt.Errorf("HTTP %d", w.status)
 	}
-	return answer, json.Unmarshal(w.body.Bytes(), &answer)
+	return w.body.Bytes(), nil
 }
 
-// noteWriter keeps the answer to a note.
-type noteWriter struct {
+// toldWriter keeps what another node answers.
+type toldWriter struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
+	room   int // in bytes
 }
 
-func (w *noteWriter) Header() http.Header         { return w.header }
-func (w *noteWriter) WriteHeader(status int)      { w.status = status }
-func (w *noteWriter) Write(b []byte) (int, error) { return w.body.Write(b) }
+func (w *toldWriter) Header() http.Header    { return w.header }
+func (w *toldWriter) WriteHeader(status int) { w.status = status }
+
+func (w *toldWriter) Write(b []byte) (int, error) {
+	if w.room -= len(b); w.room < 0 {
+		return 0, io.ErrShortWrite
+	}
+	return w.body.Write(b)
+}
 
 // serveNote takes a note of another node.
 func (s *Server) serveNote(w http.ResponseWriter, r *http.Request) {
@@ -346,14 +390,15 @@ func (s *Server) serveNote(w http.ResponseWriter, r *http.Request) {
 	var answer peerNote
 	switch {
 	case note.Guest != "":
-		level, status := s.letAnswer(&note)
-		if status != http.StatusOK {
+		var status int
+		if answer, status = s.letAnswer(&note); status != http.StatusOK {
 			http.Error(w, "no", status)
 			return
 		}
-		answer.Level = level
 	case note.Ticket != "":
 		answer.Holder = s.redeemHere(note.Ticket)
+	case note.Unusable != "":
+		s.failHere(&note)
 	case note.Ended:
 		for _, ended := range s.sessions.dropGuests(func(id string, _ *guest) bool { return id == note.Session }) {
 			ended.end(errEnded)
@@ -363,7 +408,7 @@ func (s *Server) serveNote(w http.ResponseWriter, r *http.Request) {
 		s.sessions.mu.Lock()
 		if g := s.sessions.guests[note.Session]; g != nil {
 			if host = g.session; note.Changed {
-				g.until = time.Time{} // the next call asks
+				g.until, g.calls = time.Time{}, guestAfter // the next call asks
 			}
 		}
 		s.sessions.mu.Unlock()
@@ -374,30 +419,81 @@ func (s *Server) serveNote(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(answer)
 }
 
-// letAnswer lets another run answer the calls of a session of this node, and returns the level of its log.
+// failElsewhere tells the run that has asked a question that the answer to it is not usable, and reports whether that is
+// another one.
+func (s *Server) failElsewhere(r *http.Request, sender identity, id string, note peerNote) bool {
+	raw, is := lenient.Envelope(note.Head, note.Tail)
+	if is == lenient.Request || id == "" {
+		return false
+	}
+	text, _ := wire.Text(raw)
+	mark, _ := cutMark(text)
+	f := &forwarding{server: s, key: id}
+	_, run, own := f.open(sender)
+	switch {
+	case mark != "":
+		run = s.openMark(mark)
+	case s.sessions.has(id):
+		return false
+	}
+	if !own || run == "" {
+		return false
+	}
+	ctx, done := context.WithTimeout(r.Context(), bindTime)
+	defer done()
+	digest := sender.digest()
+	note.Session, note.Sender = id, digest[:]
+	_, err := s.tell(ctx, run, note)
+	return err == nil
+}
+
+// failHere ends the question that an answer to another node names.
+func (s *Server) failHere(note *peerNote) {
+	s.sessions.mu.Lock()
+	asked := s.sessions.sessions[note.Session]
+	if g := s.sessions.guests[note.Session]; asked == nil && g != nil {
+		asked = g.session
+	}
+	s.sessions.mu.Unlock()
+	if asked == nil {
+		return
+	}
+	if digest := asked.sender.digest(); bytes.Equal(digest[:], note.Sender) {
+		asked.questions.fail(note.Head, note.Tail, errors.New(note.Unusable))
+	}
+}
+
+// letAnswer lets another run answer the calls of a session of this node, for as long as the session is surely here.
 // A session whose client lends tools, or may answer a question in a batch, is called here only.
-func (s *Server) letAnswer(note *peerNote) (level string, status int) {
+func (s *Server) letAnswer(note *peerNote) (answer peerNote, status int) {
 	s.sessions.mu.Lock()
 	own := s.sessions.sessions[note.Session]
 	s.sessions.mu.Unlock()
 	if own == nil {
-		return "", http.StatusNotFound
+		return answer, http.StatusNotFound
 	}
 	digest := own.sender.digest()
+	term, left := s.opts().Nodes.Term()
 	own.mu.Lock()
 	defer own.mu.Unlock()
 	switch {
+	case !own.movable.Load():
+		left = guestTime
+	case left <= 0 || term != own.term.Load():
+		return answer, http.StatusServiceUnavailable
+	}
+	switch {
 	case !bytes.Equal(digest[:], note.Sender) || own.ended != nil:
-		return "", http.StatusNotFound
+		return answer, http.StatusNotFound
 	case own.lender != nil, wire.HasBatches(own.revision()), !s.opts().Adoptable:
-		return "", http.StatusConflict
+		return answer, http.StatusConflict
 	}
 	if own.hosts == nil {
 		own.hosts = map[string]bool{}
 	}
 	own.hosts[note.Guest] = true
 	own.touch()
-	return own.level, http.StatusOK
+	return peerNote{Level: own.level, Holds: min(left, guestTime).Milliseconds()}, http.StatusOK
 }
 
 // hosted reports whether other nodes may answer calls of the session.

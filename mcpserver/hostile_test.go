@@ -411,7 +411,7 @@ func TestAskNobody(t *testing.T) {
 	p := newMade(t, Options{}, okay)
 	s := p.newHTTPSession(identity{})
 	defer s.end(errEnded)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	st := s.journal.newStream()
 	st.box.end(errSlow)

@@ -56,6 +56,10 @@ func (s *Server) Handler() http.Handler {
 	if nodes := s.opts().Nodes; nodes != nil {
 		mux.Handle(peerPath, nodes)
 		mux.HandleFunc(sessionPath, s.serveNote)
+		mux.HandleFunc(holdPath, amongNodes(nodes))
+		for pattern, handler := range s.opts().Peers {
+			mux.HandleFunc(pattern, amongNodes(handler))
+		}
 	}
 	mux.HandleFunc("GET /healthz", healthy)
 	mux.Handle("GET /readyz", s.opts().Ready)
@@ -73,6 +77,17 @@ func (s *Server) Handler() http.Handler {
 		// net/http flushes a short answer after this, to a client that may not read.
 		control.SetWriteDeadline(time.Now().Add(writeTime))
 	})
+}
+
+// amongNodes lets a handler answer other nodes, and nobody else.
+func amongNodes(handler http.Handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !forwarded(r) {
+			http.NotFound(w, r)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}
 }
 
 // below returns the handler of a request, whose path a proxy may have left below that of PublicURL.
@@ -265,7 +280,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, sender identity, m
 		}
 		writeUnreadable(w, err)
 	case isModern(&m), modern && m.Method != wire.MethodInitialize:
-		if !s.parkedElsewhere(w, r, &m, msg.B) {
+		if !s.modernElsewhere(w, r, sender, &m, msg.B) {
 			s.postModern(w, r, sender, &m, accept)
 		}
 	default:
@@ -370,6 +385,14 @@ func parseEventID(id string) (number, seq int64, ok bool) {
 func (s *Server) failQuestion(r *http.Request, sender identity, head, tail []byte, why error) bool {
 	id := cmp.Or(r.Header.Get(mcp.HeaderSessionID), r.URL.Query().Get("sessionId")) // of SSE
 	asked := s.sessions.find(id, sender)
+	if s.opts().Nodes != nil {
+		if s.failElsewhere(r, sender, id, peerNote{Head: head, Tail: tail, Unusable: why.Error()}) {
+			return true
+		}
+		if asked == nil {
+			asked = s.guestAnyway(id, sender)
+		}
+	}
 	return asked != nil && asked.questions.fail(head, tail, why)
 }
 

@@ -55,6 +55,8 @@ func (p *viewPool) respond(ctx context.Context, c *modernCall) bridge.Reply {
 	case wire.MethodDiscover:
 		return discovered(v.source.Do(ctx, &bridge.Request{Method: m.Method}))
 	case wire.MethodListen:
+		p.server.listening.Add(1)
+		defer p.server.listening.Add(-1)
 		return v.subscriptions.listen(ctx, m, c.back)
 	case wire.MethodResourcesRead:
 		return p.call(ctx, v, c, cacheable)
@@ -111,7 +113,9 @@ func (p *viewPool) call(ctx context.Context, v *view, c *modernCall, decorate fu
 		return decorate(reply)
 	}
 	v.lowerLevel(ctx, level)
-	req.Take, _ = c.back.(bridge.Taker)
+	if !v.takesTasks || !p.sealsTasks() { // else the id of a task changes
+		req.Take, _ = c.back.(bridge.Taker)
+	}
 	return decorate(p.do(ctx, v, &req.Request))
 }
 
@@ -189,7 +193,9 @@ func (s *Server) postModern(w http.ResponseWriter, r *http.Request, sender ident
 	}
 	own := s.opts().accounts.of(sender.principal)
 	if !own.take(pendingCalls, 1) {
-		resp := response{id: m.ID, reply: bridge.Failed(own.exhausted("pending requests", pendingCalls))}
+		refused := own.exhausted("pending requests", pendingCalls)
+		refused.NotRun = true
+		resp := response{id: m.ID, reply: bridge.Failed(refused)}
 		resp.writeJSON(w, own)
 		return
 	}

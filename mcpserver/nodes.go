@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -30,7 +31,8 @@ type Nodes interface {
 	// this run of this node has sealed it.
 	Seal(purpose string, data []byte) string
 
-	// Open returns what Seal has sealed, and which run of which node did: "" for this one.
+	// Open returns what Seal has sealed, and which run of which node did: "" for this one, unless another is known to
+	// have gone on with a session of it.
 	Open(purpose, sealed string) (data []byte, run string, ok bool)
 
 	// Forward lets another run answer a request. If that has got it, sent is true and err of any type:
@@ -39,9 +41,13 @@ type Nodes interface {
 	Forward(w http.ResponseWriter, r *http.Request, run, key string) (sent bool, err error)
 
 	// Adopt returns the run that goes on with a session of one that has ended: "" for this one, if no
-	// other has asked before. An error is NotFound if nobody may go on with it, and Unavailable if that
+	// other has asked before. Of a session that this run has, run is itself. An error is NotFound if nobody may go on with it, and Unavailable if that
 	// cannot be told, or the run has not ended.
 	Adopt(ctx context.Context, id, run string) (owner string, err error)
+
+	// Term returns for how long no other run goes on with sessions of this one, unless its process ends: not at all
+	// unless left is positive. Another number than before means that one may have meanwhile.
+	Term() (term uint64, left time.Duration)
 
 	// Bind makes sure that no other run goes on with a session of this one.
 	Bind(ctx context.Context, id string) error
@@ -49,9 +55,13 @@ type Nodes interface {
 
 const (
 	peerPath      = "/peer"
-	sealedSession = "session" // purpose of the ids of sessions
-	sealedState   = "state"   // purpose of the ends of requestStates
-	sealedTicket  = "ticket"  // purpose of tickets
+	holdPath      = "/peer/hold" // where nodes ask others to let them keep their sessions
+	sealedSession = "session"    // purpose of the ids of sessions
+	sealedState   = "state"      // purpose of the ends of requestStates
+	sealedTicket  = "ticket"     // purpose of tickets
+	sealedTask    = "task"       // purpose of the ids of tasks
+	sealedMark    = "mark"       // purpose of the marks of guests
+	sealedKept    = "kept"       // purpose of those of NewID
 
 	// headerRepeated marks a forwarded request that may have run before.
 	headerRepeated = "Mcpbridge-Repeated"
@@ -83,12 +93,13 @@ func (s *Server) ownedElsewhere(w http.ResponseWriter, r *http.Request, sender i
 	if nodes == nil || id == "" {
 		return r, false
 	}
-	f := &forwarding{server: s, w: w, r: r, key: id, body: body}
+	f := s.newForwarding(w, r, sender.principal, body)
+	f.key = id
 	if f.belongsHere(sender, m) {
 		return r, true
 	}
 	if s.sessions.has(id) {
-		return r, false
+		return r, f.lapsed(nodes, sender)
 	}
 	if m != nil && !forwarded(r) && guestsCall(r, m) {
 		if host := s.guest(id, sender); host != nil && s.answerGuest(w, r, host, m) {
@@ -117,16 +128,23 @@ func (f *forwarding) answerSession(nodes Nodes, sender identity) (answered bool)
 	if !forwarded(r) && f.to(run) {
 		return true
 	}
+	if f.crowded {
+		return f.fail(f.lost)
+	}
 	if !movable {
 		return f.ended() // nobody can go on with it
 	}
 	ctx, done := context.WithTimeout(r.Context(), adoptTime)
 	defer done()
+	term, left := nodes.Term()
+	if left <= 0 {
+		return f.fail(errAlone)
+	}
 	owner, err := nodes.Adopt(ctx, id, run)
 	switch {
 	case err == nil && owner == "":
-		err = s.adopt(ctx, id, sender, introduction)
-	case err == nil && !forwarded(r):
+		err = s.adopt(ctx, id, sender, introduction, term)
+	case err == nil: // NATS names the owner, which answers itself
 		if f.to(owner) {
 			return true
 		}
@@ -144,6 +162,38 @@ func (f *forwarding) answerSession(nodes Nodes, sender identity) (answered bool)
 	return f.sent && r.Method == http.MethodPost && !asks && f.fail(f.lost)
 }
 
+// lapsed lets the node answer the request that has gone on with the session meanwhile, or answers it, if another may
+// have.
+func (f *forwarding) lapsed(nodes Nodes, sender identity) (answered bool) {
+	s := f.server
+	own := s.sessions.find(f.key, sender)
+	if own == nil || !own.movable.Load() {
+		return false
+	}
+	term, left := nodes.Term()
+	switch {
+	case left <= 0:
+		return f.fail(errAlone)
+	case term == own.term.Load():
+		return false
+	}
+	ctx, done := context.WithTimeout(f.r.Context(), adoptTime)
+	defer done()
+	owner, err := nodes.Adopt(ctx, f.key, s.run())
+	switch {
+	case err == nil && owner == "":
+		own.term.Store(term)
+		return false
+	case err != nil && toolformat.AsError(err).Code != toolformat.NotFound:
+		return f.fail(err)
+	}
+	s.sessions.endSession(own)
+	return owner != "" && (f.to(owner) || f.fail(f.lost))
+}
+
+// errAlone is why a session is not served that another node may go on with.
+var errAlone = errors.New("this node has reached neither NATS nor the other nodes for too long")
+
 // open opens the id of the session that the request names. own is false unless it is one of the sender's; run is
 // "" if this one has sealed it.
 func (f *forwarding) open(sender identity) (introduction []byte, run string, own bool) {
@@ -155,19 +205,33 @@ func (f *forwarding) open(sender identity) (introduction []byte, run string, own
 
 // forwarding is a request on its way to the node that has what it goes on with.
 type forwarding struct {
-	server *Server
-	w      http.ResponseWriter
-	r      *http.Request
-	key    string // of requests with similar headers
-	body   []byte // what has been read of it; nil means nothing
-	call   bool   // a guest can answer it
-	sent   bool   // a node may have carried it out
-	lost   error  // why there is no answer
+	server  *Server
+	account *account // of the sender's principal
+	w       http.ResponseWriter
+	r       *http.Request
+	key     string // of requests with similar headers
+	body    []byte // what has been read of it; nil means nothing
+	call    bool   // a guest can answer it
+	sent    bool   // a node may have carried it out
+	crowded bool   // too many wait for other nodes
+	lost    error  // why there is no answer
+}
+
+func (s *Server) newForwarding(w http.ResponseWriter, r *http.Request, sender bridge.Principal, body []byte) *forwarding {
+	return &forwarding{server: s, account: s.opts().accounts.of(sender), w: w, r: r, body: body}
 }
 
 // to forwards the request to a run, and reports whether it has been answered, or its client has left.
 func (f *forwarding) to(run string) (answered bool) {
-	r := f.r
+	r, kind := f.r, forwardedCalls
+	if r.Method == http.MethodGet {
+		kind = forwardedStreams
+	}
+	if f.crowded = !f.account.take(kind, 1); f.crowded {
+		f.lost = f.account.exhausted("requests that wait for other nodes", kind)
+		return false
+	}
+	defer f.account.give(kind, 1)
 	if f.sent {
 		r = markRepeated(r)
 	}
@@ -215,6 +279,9 @@ func (f *forwarding) fail(why error) (answered bool) {
 		f.w.Write(resp.encode().B)
 	case f.sent:
 		writeError(f.w, http.StatusBadGateway, "the node that carried this out was lost: it is unknown whether it ran")
+	case f.crowded:
+		f.w.Header().Set("Retry-After", "1")
+		writeError(f.w, http.StatusServiceUnavailable, why.Error())
 	default:
 		f.w.Header().Set("Retry-After", "1")
 		writeError(f.w, http.StatusServiceUnavailable, "the node that has what this request goes on with cannot be reached: try again")
@@ -230,27 +297,67 @@ func (s *Server) newOwnedID(purpose string) string {
 	return newID()
 }
 
-// parkedElsewhere lets the node that has a parked call answer the request that goes on with it, and reports
-// whether it has been answered. body is the whole message.
-func (s *Server) parkedElsewhere(w http.ResponseWriter, r *http.Request, m *wire.Message, body []byte) bool {
-	nodes, own := s.opts().Nodes, len(s.parking.mark) // as long on each node
-	if nodes == nil || forwarded(r) {
+// modernElsewhere lets the node that has what a request goes on with, a parked call or a task, answer it, and
+// reports whether it has been answered. body is the whole message.
+func (s *Server) modernElsewhere(w http.ResponseWriter, r *http.Request, sender identity, m *wire.Message, body []byte) bool {
+	if s.opts().Nodes == nil || forwarded(r) {
 		return false
 	}
-	state, _ := m.Params.Text(wire.RequestState)
-	if len(state) <= own || state[:own] == s.parking.mark || !strings.HasPrefix(state, parkedMark) {
+	run := s.runOf(m)
+	if run == "" {
 		return false
 	}
-	_, run, ok := nodes.Open(sealedState, state[own:])
-	if !ok || run == "" {
-		return false
-	}
-	f := &forwarding{server: s, w: w, r: r, body: body}
+	f := s.newForwarding(w, r, sender.principal, body)
 	if f.to(run) {
 		return true
 	}
 	if toolformat.AsError(f.lost).Code == toolformat.NotFound {
+		if isTaskMethod(m.Method) {
+			return false // the task is unknown
+		}
 		f.sent = true // the call that it goes on with
 	}
 	return f.fail(f.lost)
+}
+
+// runOf returns the run of another node that has what a modern request goes on with, "" if none does.
+func (s *Server) runOf(m *wire.Message) (run string) {
+	if isTaskMethod(m.Method) {
+		id, _ := m.Params.Text(wire.TaskID)
+		_, run, _ = s.opts().Nodes.Open(sealedTask, id)
+		return run
+	}
+	own := len(s.parking.mark) // as long on each node
+	state, _ := m.Params.Text(wire.RequestState)
+	if len(state) <= own || state[:own] == s.parking.mark || !strings.HasPrefix(state, parkedMark) {
+		return ""
+	}
+	_, run, _ = s.opts().Nodes.Open(sealedState, state[own:])
+	return run
+}
+
+// NewID returns an id of something that a handler of Options.Protected keeps, which says that this node has it.
+func (s *Server) NewID() string { return s.newOwnedID(sealedKept) }
+
+// Elsewhere lets the node that has what an id of NewID names answer a request to a handler of Options.Protected. body
+// is what has been read of it; nil means nothing. answered is false if that node is this one or has ended, or the id
+// is another. Before an error nothing has been answered: if it is a *toolformat.Error, the request may be sent again,
+// else it may have run.
+func (s *Server) Elsewhere(w http.ResponseWriter, r *http.Request, id string, body []byte) (answered bool, err error) {
+	nodes := s.opts().Nodes
+	if nodes == nil || forwarded(r) {
+		return false, nil
+	}
+	_, run, _ := nodes.Open(sealedKept, id)
+	if run == "" {
+		return false, nil
+	}
+	f := s.newForwarding(w, r, CallerOf(r).Principal, body)
+	if f.to(run) {
+		return true, nil
+	}
+	if !f.sent && toolformat.AsError(f.lost).Code == toolformat.NotFound {
+		return false, nil
+	}
+	return false, f.lost
 }

@@ -83,7 +83,7 @@ func (p *parked) park() string {
 
 func (p *parked) came(c <-chan string) {
 	p.Helper()
-	t := time.NewTimer(20 * time.Second)
+	t := time.NewTimer(time.Minute)
 	defer t.Stop()
 	select {
 	case <-c:

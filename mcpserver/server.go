@@ -35,6 +35,7 @@ type Server struct {
 	refused  atomic.Int64     // requests not let in
 
 	forwarded atomic.Int64 // requests that other nodes are answering
+	listening atomic.Int64 // requests of subscriptions/listen, which last as long as their clients want
 
 	slowTime    time.Duration // how long a WebSocket client may take nothing from a full outbox
 	recheckTime time.Duration
@@ -83,10 +84,10 @@ func (s *Server) Close() error {
 func (s *Server) Refused() int64 { return s.refused.Load() + s.opts().accounts.whole.lacks.Load() }
 
 // Pending returns how many requests of clients are being answered, here or by other nodes, or wait for an
-// answer of their client.
+// answer of their client. Requests of subscriptions/listen are not counted, as they last as long as their clients want.
 func (s *Server) Pending() int {
 	whole := s.opts().accounts.whole
-	return int(whole.used[pendingCalls].Load() + whole.used[parkedCalls].Load() + s.forwarded.Load())
+	return int(whole.used[pendingCalls].Load() + whole.used[parkedCalls].Load() + s.forwarded.Load() - s.listening.Load())
 }
 
 // begin counts work that Close waits for, and reports false when the Server is closed.
@@ -231,8 +232,9 @@ type Options struct {
 	// path. nil means that every path is MCP's.
 	Refuse func(w http.ResponseWriter, r *http.Request, status int, reason string) bool
 
-	Nodes     Nodes // of the fleet that the Server is of; nil means none
-	Adoptable bool  // sessions of the legacy era have nothing of their own in the source, so that another node can go on with them
+	Nodes     Nodes                   // of the fleet that the Server is of; nil means none
+	Peers     map[string]http.Handler // by patterns of http.ServeMux: of requests of other nodes, which Ask sends
+	Adoptable bool                    // sessions of the legacy era have nothing of their own in the source, so that another node can go on with them
 
 	Ready http.Handler // answers /readyz; nil means 200
 	Log   *slog.Logger // nil means no log

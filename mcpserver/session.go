@@ -42,6 +42,7 @@ type session struct {
 	sse     *duplex  // takes the messages posted to an SSE session; nil on other carriers
 
 	movable  atomic.Bool     // another node may go on with it
+	term     atomic.Uint64   // of Nodes, in which it is surely this node's
 	repeated map[string]bool // raw ids of requests that may have run before; nil unless a Stream says so
 
 	mu      sync.Mutex                 // guards the fields below
@@ -189,6 +190,7 @@ func (s *session) beginRequest(ctx context.Context, m *wire.Message, work *sync.
 
 func (s *session) carryOut(p *pendingRequest, m *wire.Message, back bridge.Back) (r response, ok bool) {
 	if p.refused != nil {
+		p.refused.NotRun = true
 		return response{id: m.ID, reply: bridge.Failed(p.refused)}, true
 	}
 	defer s.endRequest(p)

@@ -39,7 +39,7 @@ func newSettings(opts Options, before *settings) *settings {
 // opts returns the current settings.
 func (s *Server) opts() *settings { return s.settings.Load() }
 
-// Update replaces the Options, but for Protected, Public, Foreign, Page, Nodes, Ready, Refuse, ReadTimeout and Log, which stay as they
+// Update replaces the Options, but for Protected, Public, Foreign, Page, Nodes, Peers, Ready, Refuse, ReadTimeout and Log, which stay as they
 // are. Access and hidden values hold for every request from then on, MessageBytes, QueueBytes and
 // SessionIdle on carriers other than a plain POST for the sessions that begin later. Whoever was let in
 // by credentials that are revoked, or without any where they are needed now, is shut out: their sessions
@@ -50,7 +50,7 @@ func (s *Server) Update(opts Options) {
 	before := s.opts()
 	opts.Protected, opts.Ready, opts.Refuse = before.Protected, before.Ready, before.Refuse
 	opts.Public, opts.Foreign, opts.Page = before.Public, before.Foreign, before.Page
-	opts.Nodes, opts.ReadTimeout, opts.Log = before.Nodes, before.ReadTimeout, before.Log
+	opts.Nodes, opts.Peers, opts.ReadTimeout, opts.Log = before.Nodes, before.Peers, before.ReadTimeout, before.Log
 	next := newSettings(opts, before)
 	s.settings.Store(next)
 	s.shutOut(func(sender *identity) bool { return !next.admits(sender) })

@@ -39,7 +39,7 @@ func TestUpdate(t *testing.T) {
 		return conn, 0
 	}
 	ask := func(conn *websocket.Conn) error {
-		conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+		conn.SetReadDeadline(time.Now().Add(time.Minute))
 		if err := conn.WriteMessage(websocket.TextMessage, []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)); err != nil {
 			return err
 		}

@@ -317,9 +317,15 @@ func (p *viewPool) do(ctx context.Context, v *view, req *bridge.Request) bridge.
 		return reply
 	}
 	id, ok := wire.CreatedTask(reply.Result)
+	if !ok {
+		return reply
+	}
+	if p.sealsTasks() {
+		reply = nameTask(reply, p.server.opts().Nodes.Seal(sealedTask, []byte(id)))
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if ok && !p.closed {
+	if !p.closed {
 		p.addTask(v, taskKey{v.key.sender.anyToken(), id})
 	}
 	return reply
@@ -340,23 +346,6 @@ func (p *viewPool) addTask(v *view, key taskKey) {
 		delete(p.tasks, order[0])
 		p.order[v.account] = order[1:]
 	}
-}
-
-// doTask carries out a request about a task in the view in which that was created: the source may
-// know it nowhere else. Such a request asks nothing.
-func (p *viewPool) doTask(ctx context.Context, v *view, m *wire.Message) bridge.Reply {
-	id, ok := m.Params.Text(wire.TaskID)
-	if !ok {
-		return bridge.Failed(invalid("%s: params.taskId is missing or not a string", m.Method))
-	}
-	p.mu.Lock()
-	if creator := p.tasks[taskKey{v.key.sender.anyToken(), id}]; creator != nil {
-		v = creator
-	}
-	v.users++
-	p.mu.Unlock()
-	defer p.release(v, false)
-	return v.source.Do(ctx, &bridge.Request{Method: m.Method, Params: &m.Params})
 }
 
 // tool returns the definition of a tool. To read the list for each call would cost more than the

@@ -253,6 +253,9 @@ func TestPostsEndWithServer(t *testing.T) {
 		}
 		p.views.mu.Unlock()
 	}
+	if n := p.Pending(); n != 1 {
+		t.Errorf("%d requests are being answered, want the call alone", n)
+	}
 	p.Close()
 	if got := <-listen; !strings.Contains(got, `"resultType":"complete"`) {
 		t.Errorf("the listen: %s", got)

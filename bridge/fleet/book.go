@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/fleet/engine"
@@ -16,12 +17,29 @@ type Book struct {
 	node   *Node
 	name   string
 	bucket *engine.Bucket
+	strict bool
 }
 
 // Book returns the book of a name, which is letters and digits. No value is kept for longer than most.
 func (n *Node) Book(name string, most time.Duration) *Book {
-	return &Book{n, name, n.opts.Engine.Bucket(name, most)}
+	return &Book{node: n, name: name, bucket: n.opts.Engine.Bucket(name, most)}
 }
+
+// Strict makes a value that was sealed under a secret that this node does not have an error of Get and Add, and an empty
+// value of Watch. Otherwise it counts as none. It returns b, and is called before any method of it.
+func Strict(b *Book) *Book {
+	b.strict = true
+	return b
+}
+
+// Bounded bounds the bytes of a Book, beyond which the values that were set first are gone. It returns b, and is called
+// before any method of it.
+func Bounded(b *Book, bytes int) *Book {
+	engine.Bounded(b.bucket, int64(bytes))
+	return b
+}
+
+var errSealed = errors.New("it was sealed under a secret that this node does not have: add that to cluster.secrets in its config, behind the others")
 
 // Add sets the value of a key that does not exist, for as long as keep. If the key exists, Add returns its value.
 // An error is a *toolformat.Error with the code Invalid if the value is too large.
@@ -41,13 +59,34 @@ func (b *Book) Add(ctx context.Context, key string, value []byte, keep time.Dura
 		if err != nil {
 			return nil, 0, err
 		}
-		if existing = b.open(key, entry.Value); existing != nil {
+		if existing, _ = b.open(key, entry.Value); existing != nil {
 			return existing, entry.Revision, nil
+		}
+		if b.strict {
+			return nil, 0, errSealed
 		}
 		if _, _, err := b.Change(ctx, key, nil, entry.Revision, 0); err != nil { // of a secret that was taken out
 			return nil, 0, err
 		}
 	}
+}
+
+// Get returns the value of a key and its revision; nil and 0 if the key does not exist.
+func (b *Book) Get(ctx context.Context, key string) (value []byte, revision uint64, err error) {
+	entry, err := b.bucket.Get(ctx, key)
+	if errors.Is(err, engine.ErrNotFound) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	switch value, _ = b.open(key, entry.Value); {
+	case value != nil:
+		return value, entry.Revision, nil
+	case b.strict:
+		return nil, 0, errSealed
+	}
+	return nil, 0, nil // of a secret that was taken out
 }
 
 // Change replaces the value of a key if it has the revision, for as long as keep; nil removes it. changed is
@@ -67,9 +106,89 @@ func (b *Book) Change(ctx context.Context, key string, value []byte, revision ui
 	return next, err == nil, err
 }
 
+// Watch calls f with each value that there is, and then with each change, in order, until ctx or the node ends.
+// A value is nil when it has been removed, or has been there for long enough. ready is closed when f has been called
+// with all that there were.
+func (b *Book) Watch(ctx context.Context, f func(key string, value []byte, revision uint64)) (ready <-chan struct{}) {
+	return b.bucket.Watch(ctx, ">", func(e engine.Entry) {
+		switch value, _ := b.open(e.Key, e.Value); {
+		case e.Deleted:
+			f(e.Key, nil, e.Revision)
+		case value != nil:
+			f(e.Key, value, e.Revision)
+		case b.strict:
+			f(e.Key, []byte{}, e.Revision)
+		}
+	})
+}
+
+// Reseal seals each value anew that there is, and was sealed with another secret than the node's first, so that
+// it can be opened when that is taken out. It is for a Book without a bound of time, and returns when it has, or ctx or the node ends.
+// lock, unless it is nil, keeps others from changing a key until unlock is called; with a nil unlock, or an error, the value stays.
+func Reseal(ctx context.Context, b *Book, lock func(ctx context.Context, key string) (unlock func(), err error)) {
+	var mu sync.Mutex
+	var old []string
+	watching, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ready := b.bucket.Watch(watching, ">", func(e engine.Entry) {
+		if _, is := b.open(e.Key, e.Value); is && !e.Deleted {
+			mu.Lock()
+			defer mu.Unlock()
+			old = append(old, e.Key)
+		}
+	})
+	select {
+	case <-ready:
+	case <-b.node.ctx.Done():
+	case <-ctx.Done():
+	}
+	cancel()
+	mu.Lock()
+	defer mu.Unlock()
+	for _, key := range old {
+		for b.resealKey(ctx, key, lock) != nil && ctx.Err() == nil {
+			select {
+			case <-time.After(resealRetry):
+			case <-b.node.ctx.Done():
+				return
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+const resealRetry = time.Second // after a failure
+
+func (b *Book) resealKey(ctx context.Context, key string, lock func(ctx context.Context, key string) (unlock func(), err error)) error {
+	if lock != nil {
+		unlock, err := lock(ctx, key)
+		if err != nil || unlock == nil {
+			return err
+		}
+		defer unlock()
+	}
+	entry, err := b.bucket.Get(ctx, key)
+	if errors.Is(err, engine.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if value, old := b.open(key, entry.Value); old {
+		_, _, err = b.Change(ctx, key, value, entry.Revision, 0) // else it has been changed, and sealed, meanwhile
+	}
+	return err
+}
+
+// Changeable is a Book, or another way to one.
+type Changeable interface {
+	Add(ctx context.Context, key string, value []byte, keep time.Duration) (existing []byte, revision uint64, err error)
+	Change(ctx context.Context, key string, value []byte, revision uint64, keep time.Duration) (next uint64, changed bool, err error)
+}
+
 // Update calls change with the value of a key, nil if the key does not exist, and sets it to what change returns,
 // unless another Update has been faster: then it calls change again. If change fails, the value stays.
-func (b *Book) Update(ctx context.Context, key string, change func(value []byte) ([]byte, error)) error {
+func Update(ctx context.Context, book Changeable, key string, change func(value []byte) ([]byte, error)) error {
 	for before, revision := []byte(nil), uint64(0); ; {
 		value, err := change(before)
 		if err != nil {
@@ -80,29 +199,15 @@ func (b *Book) Update(ctx context.Context, key string, change func(value []byte)
 			return nil
 		}
 		if before == nil {
-			before, revision, err = b.Add(ctx, key, value, 0)
+			before, revision, err = book.Add(ctx, key, value, 0)
 			changed = before == nil
-		} else if _, changed, err = b.Change(ctx, key, value, revision, 0); !changed {
+		} else if _, changed, err = book.Change(ctx, key, value, revision, 0); !changed {
 			before = nil // and Add returns what it is now
 		}
 		if err != nil || changed {
 			return err
 		}
 	}
-}
-
-// Watch calls f with each value that there is, and then with each change, in order, until ctx or the node ends.
-// A value is nil when it has been removed, or has been there for long enough. ready is closed when f has been called
-// with all that there were.
-func (b *Book) Watch(ctx context.Context, f func(key string, value []byte, revision uint64)) (ready <-chan struct{}) {
-	return b.bucket.Watch(ctx, ">", func(e engine.Entry) {
-		switch value := b.open(e.Key, e.Value); {
-		case e.Deleted:
-			f(e.Key, nil, e.Revision)
-		case value != nil:
-			f(e.Key, value, e.Revision)
-		}
-	})
 }
 
 const sealedBook = "book" // purpose of values
@@ -112,14 +217,15 @@ func (b *Book) seal(key string, value []byte) []byte {
 	return []byte(b.node.opts.Keys.seal(sealedBook, append([]byte(b.place(key)), value...)))
 }
 
-// open returns what seal has sealed for a key; nil for any other text.
-func (b *Book) open(key string, sealed []byte) []byte {
-	plain, err := b.node.opts.Keys.open(sealedBook, string(sealed))
+// open returns what seal has sealed for a key, and whether that was with another secret than the first; nil for any
+// other text.
+func (b *Book) open(key string, sealed []byte) (value []byte, old bool) {
+	plain, old, err := b.node.opts.Keys.openWith(sealedBook, string(sealed))
 	value, here := bytes.CutPrefix(plain, []byte(b.place(key)))
 	if err != nil || !here {
-		return nil
+		return nil, false
 	}
-	return value
+	return value, old
 }
 
 func (b *Book) place(key string) string { return b.name + "\x00" + key + "\x00" }

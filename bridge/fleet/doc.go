@@ -16,6 +16,7 @@
 //
 //   - keys.go: what follows from a secret. node.go: this process, its ids and listener. sessions.go: who goes
 //     on with a session. book.go: what all nodes know of something.
+//   - hold.go: for how long a node has its sessions, and how others know.
 //   - link.go: a connection of two nodes. peer.go: the link to one of them, and its streams. forward.go: a
 //     request on a stream.
 //   - lend.go: what the ends of a lent link have in common. hub.go: that of the hub. lender.go: the other.

@@ -65,8 +65,10 @@ var oneHop = map[string]bool{
 	"Upgrade": true, "Content-Length": true, "Expect": true, "Host": true,
 }
 
-// copied is how much is copied at once.
-const copied = 16 << 10
+const (
+	copied   = 16 << 10         // bytes that are copied at once
+	takeTime = 30 * time.Second // that a client may take for them
+)
 
 // roundTrip sends a request, and reads the head of its response.
 func (x *exchange) roundTrip(r *http.Request) (*http.Response, error) {
@@ -164,6 +166,7 @@ func copyResponse(w http.ResponseWriter, resp *http.Response) error {
 	for len(b) > 0 {
 		n, err := resp.Body.Read(b)
 		if n > 0 {
+			control.SetWriteDeadline(time.Now().Add(takeTime))
 			if _, err := w.Write(b[:n]); err != nil {
 				return err
 			}

@@ -5,6 +5,7 @@ import (
 	"crypto/cipher"
 	"crypto/ed25519"
 	"crypto/hkdf"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
@@ -30,9 +31,9 @@ type Keys struct {
 	roots *x509.CertPool
 }
 
-// NewKeys derives keys from the secrets of a cluster, the current one first. To replace it, all nodes get the
+// NewKeys derives keys from the name of a cluster and its secrets, the current one first. To replace it, all nodes get the
 // new one behind it, then before it, and lose the old one when what that has sealed has expired. A secret needs 32 bytes that nobody can guess.
-func NewKeys(secrets []string) (*Keys, error) {
+func NewKeys(cluster string, secrets []string) (*Keys, error) {
 	if len(secrets) == 0 {
 		return nil, errors.New("no secret: make one with openssl rand -base64 32")
 	}
@@ -41,19 +42,33 @@ func NewKeys(secrets []string) (*Keys, error) {
 		if len(secret) < minSecret {
 			return nil, fmt.Errorf("secret %d has %d bytes: it needs %d that nobody can guess, as openssl rand -base64 32 makes them", i+1, len(secret), minSecret)
 		}
-		if err := k.add(secret); err != nil {
+		if err := k.add(cluster, secret); err != nil {
 			return nil, err
 		}
 	}
 	return k, nil
 }
 
-// add derives from a secret the key of what is sealed, and the authority that certifies nodes.
-func (k *Keys) add(secret string) error {
-	derive := func(purpose string, size int) ([]byte, error) {
-		return hkdf.Key(sha256.New, []byte(secret), nil, "mcpbridge "+purpose, size)
+// derive returns a key for a purpose of a cluster.
+func derive(cluster, secret, purpose string) ([]byte, error) {
+	return hkdf.Key(sha256.New, []byte(secret), []byte(cluster), "mcpbridge "+purpose, 32)
+}
+
+// Digest returns what stands for a text among the nodes of a cluster, whose current secret it is given. It tells nobody
+// else anything of the text, nor of the secret.
+func Digest(cluster, secret, text string) string {
+	key, err := derive(cluster, secret, "digests")
+	if err != nil {
+		panic(err) // only for another size
 	}
-	sealing, err := derive("sealed ids", 32)
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte(text))
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// add derives from a secret the key of what is sealed, and the authority that certifies nodes.
+func (k *Keys) add(cluster, secret string) error {
+	sealing, err := derive(cluster, secret, "sealed ids")
 	if err != nil {
 		return err
 	}
@@ -65,7 +80,7 @@ func (k *Keys) add(secret string) error {
 	if err != nil {
 		return err
 	}
-	seed, err := derive("authority of nodes", ed25519.SeedSize)
+	seed, err := derive(cluster, secret, "authority of nodes")
 	if err != nil {
 		return err
 	}
@@ -142,14 +157,20 @@ func (k *Keys) seal(purpose string, data []byte) string {
 
 // open returns the data of what seal has sealed for a purpose.
 func (k *Keys) open(purpose, sealed string) ([]byte, error) {
+	data, _, err := k.openWith(purpose, sealed)
+	return data, err
+}
+
+// openWith is open, and says whether it was sealed with another secret than the first.
+func (k *Keys) openWith(purpose, sealed string) (data []byte, old bool, err error) {
 	raw, err := base64.RawURLEncoding.DecodeString(sealed)
 	if err != nil || base64.RawURLEncoding.EncodeToString(raw) != sealed { // of several spellings one counts
-		return nil, errForeign
+		return nil, false, errForeign
 	}
-	for _, seal := range k.seals {
+	for i, seal := range k.seals {
 		if data, err := seal.Open(nil, nil, raw, []byte(purpose)); err == nil {
-			return data, nil
+			return data, i > 0, nil
 		}
 	}
-	return nil, errForeign
+	return nil, false, errForeign
 }

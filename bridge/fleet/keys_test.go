@@ -28,7 +28,7 @@ func TestKeysRefused(t *testing.T) {
 		{nil, "no secret"},
 		{[]string{secret, "short"}, "secret 2 has 5 bytes"},
 	} {
-		if _, err := fleet.NewKeys(c.secrets); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := fleet.NewKeys("test", c.secrets); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%q: %v, want %s", c.secrets, err, c.says)
 		}
 	}
@@ -43,6 +43,11 @@ func TestSeal(t *testing.T) {
 	again := newNode(t, nats, fleettest.Keys(t), "a", "")
 	b := newNode(t, nats, fleettest.Keys(t, other, secret), "b", "")
 	foreign := newNode(t, nats, fleettest.Keys(t, other), "c", "")
+	named, err := fleet.NewKeys("another", []string{secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	another := newNode(t, nats, named, "d", "")
 	for _, c := range []struct {
 		by      *fleet.Node
 		purpose string
@@ -54,6 +59,7 @@ func TestSeal(t *testing.T) {
 		{b, "session", sealed, run, true},
 		{again, "session", sealed, run, true},
 		{foreign, "session", sealed, "", false},
+		{another, "session", sealed, "", false},
 		{b, "task", sealed, "", false},
 		{b, "session", sealed[:len(sealed)-4], "", false},
 		{b, "session", strings.ToUpper(sealed), "", false},

@@ -3,9 +3,11 @@ package fleet
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +19,8 @@ import (
 const (
 	peerPath      = "/peer"
 	handshakeTime = 10 * time.Second
-	stuckTime     = 20 * time.Second // that one write may take
+	stuckTime     = 20 * time.Second // that the write of one message may take
+	messageBytes  = 32 << 10         // of a message at most
 )
 
 // subprotocol is the version of a link of two nodes. Nodes of two versions have one in common.
@@ -40,8 +43,15 @@ func (k *Keys) dial(ctx context.Context, url string, to run) (*mux.Mux, error) {
 	if err != nil {
 		if response != nil {
 			response.Body.Close()
+			if response.StatusCode == http.StatusGone {
+				err = errOtherRun
+			}
 		}
 		return nil, err
+	}
+	if ws.Subprotocol() != subprotocol {
+		ws.Close()
+		return nil, errProtocol
 	}
 	secure := tls.Client(newConn(ws), k.TLS())
 	if err := secure.HandshakeContext(ctx); err != nil {
@@ -51,14 +61,24 @@ func (k *Keys) dial(ctx context.Context, url string, to run) (*mux.Mux, error) {
 	return mux.New(secure, true, peerTerms()), nil
 }
 
-// accept makes the request of a node at /peer a link.
-func (k *Keys) accept(w http.ResponseWriter, r *http.Request) (*mux.Mux, error) {
+// errProtocol refuses a link to a node that speaks no protocol of this version.
+var errProtocol = errors.New("the two nodes support no common version of the subprotocol mcpbridge-peer: upgrade the older one")
+
+// errOtherRun says that the run to which a link was to be opened has ended: another one has its address.
+var errOtherRun = errors.New("another run of the node listens there")
+
+// accept makes the request of a node at /peer a link, unless ctx ends before it has proved to be one.
+func (k *Keys) accept(ctx context.Context, w http.ResponseWriter, r *http.Request) (*mux.Mux, error) {
+	if !slices.Contains(websocket.Subprotocols(r), subprotocol) {
+		http.Error(w, errProtocol.Error(), http.StatusBadRequest)
+		return nil, errProtocol
+	}
 	up := websocket.Upgrader{Subprotocols: []string{subprotocol}, HandshakeTimeout: handshakeTime}
 	ws, err := up.Upgrade(w, r, nil)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), handshakeTime)
+	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
 	secure := tls.Server(newConn(ws), k.TLS())
 	if err := secure.HandshakeContext(ctx); err != nil {
@@ -72,7 +92,7 @@ func (k *Keys) accept(w http.ResponseWriter, r *http.Request) (*mux.Mux, error) 
 type conn struct {
 	*websocket.Conn
 	rest  io.Reader // of the message that is being read; nil between two
-	until time.Time // the deadline of writes; zero means stuckTime for each
+	until time.Time // the deadline of writes; zero means stuckTime for each message
 }
 
 func newConn(ws *websocket.Conn) *conn { return &conn{Conn: ws} }
@@ -100,18 +120,21 @@ func (c *conn) Read(p []byte) (int, error) {
 	}
 }
 
-// Write implements io.Writer: each write is one message. A connection that does not take one is lost.
-func (c *conn) Write(p []byte) (int, error) {
-	until := c.until
-	if until.IsZero() {
-		until = time.Now().Add(stuckTime)
+// Write implements io.Writer. A connection that does not take a message is lost; a slow one takes one after the other.
+func (c *conn) Write(p []byte) (sent int, err error) {
+	for len(p) > 0 {
+		until, n := c.until, min(len(p), messageBytes)
+		if until.IsZero() {
+			until = time.Now().Add(stuckTime)
+		}
+		c.Conn.SetWriteDeadline(until)
+		if err := c.WriteMessage(websocket.BinaryMessage, p[:n]); err != nil {
+			c.Close()
+			return sent, err
+		}
+		p, sent = p[n:], sent+n
 	}
-	c.Conn.SetWriteDeadline(until)
-	if err := c.WriteMessage(websocket.BinaryMessage, p); err != nil {
-		c.Close()
-		return 0, err
-	}
-	return len(p), nil
+	return sent, nil
 }
 
 // SetWriteDeadline implements net.Conn.

@@ -7,9 +7,13 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
 
 	"github.com/mcpbridge/mcpbridge/bridge/fleet"
 	"github.com/mcpbridge/mcpbridge/bridge/fleet/engine"
@@ -21,6 +25,7 @@ import (
 // pair is two nodes of which the second one answers with a handler.
 type pair struct {
 	from, to *fleet.Node
+	url      string // of to
 	cut      func() // the links
 }
 
@@ -46,6 +51,7 @@ func newPair(t testing.TB, from, to *fleet.Keys, handler http.HandlerFunc) pair 
 	}
 	web.Start()
 	t.Cleanup(web.Close)
+	p.url = web.URL
 	p.to = newNode(t, nats, to, "b", web.URL)
 	inner := &http.Server{Handler: handler}
 	go inner.Serve(p.to)
@@ -141,7 +147,10 @@ func TestForwardStreams(t *testing.T) {
 func TestForwardRefused(t *testing.T) {
 	sourcetest.NoLeaks(t)
 	p := newPair(t, fleettest.Keys(t, other), fleettest.Keys(t), func(http.ResponseWriter, *http.Request) { t.Error("reached") })
-	for run, want := range map[string]toolformat.Code{p.to.Addr().String(): toolformat.Unavailable, "b.1": toolformat.NotFound, "c.1": toolformat.NotFound, "c": toolformat.NotFound} {
+	begun := "c." + strconv.FormatInt(time.Now().UnixMilli(), 36)
+	for run, want := range map[string]toolformat.Code{
+		p.to.Addr().String(): toolformat.Unavailable, "b.1": toolformat.NotFound, "c.1": toolformat.NotFound, "c": toolformat.NotFound, begun: toolformat.Unavailable,
+	} {
 		w, r := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/mcp", nil)
 		sent, err := p.from.Forward(w, r, run, "")
 		if refused := (*toolformat.Error)(nil); sent || !errors.As(err, &refused) || refused.Code != want {
@@ -162,6 +171,34 @@ func TestForwardAgain(t *testing.T) {
 			}
 		}
 		p.cut()
+	}
+}
+
+// Those who begin links and say nothing hold up no node, and one that speaks another protocol is refused.
+func TestForwardStrangers(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	p := newPair(t, fleettest.Keys(t), fleettest.Keys(t), func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "text") })
+	at, run := "ws"+strings.TrimPrefix(p.url, "http")+"/peer", http.Header{"Mcpbridge-Run": {p.to.Addr().String()}}
+	if _, resp, err := websocket.DefaultDialer.Dial(at, run); err == nil || resp.StatusCode != http.StatusBadRequest {
+		t.Errorf("without a protocol: %v", err)
+	}
+	dialer := websocket.Dialer{Subprotocols: []string{"mcpbridge-peer.1"}}
+	var first *websocket.Conn
+	for range 65 {
+		silent, _, err := dialer.Dial(at, run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer silent.Close()
+		if first == nil {
+			first = silent
+		}
+	}
+	if _, got := p.forward(t, http.MethodGet, ""); got != "text" {
+		t.Errorf("%q", got)
+	}
+	if _, _, err := first.NextReader(); err == nil { // the one for which there was no room any more
+		t.Error("a stranger is heard")
 	}
 }
 

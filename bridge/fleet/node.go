@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,18 +20,26 @@ import (
 // A Node is this process as one of the nodes of a cluster, and the listener whose connections are streams of
 // other nodes' links: what they forward is HTTP. Its methods may be called at once.
 type Node struct {
-	opts      Options
-	sessions  *engine.Bucket // what is known of sessions, by hashes of their ids
-	streams   chan net.Conn
-	strangers chan struct{}   // holds a token for each link whose other end has not proved that it is a node
-	ctx       context.Context // ends with Close
-	cancel    context.CancelFunc
-	stop      func() // ends forget
+	opts     Options
+	sessions *engine.Bucket // what is known of sessions, by hashes of their ids
+	streams  chan net.Conn
+	ctx      context.Context // ends with Close
+	cancel   context.CancelFunc
+	stop     func()         // ends forget
+	held     *engine.Bucket // the claims of runs
+	tenure
 
-	mu     sync.Mutex            // guards the fields below; may be taken with that of a peer held
-	peers  map[string]*peer      // by the names of their runs
-	moved  map[string]string     // by sessionKey
-	links  map[*mux.Mux]struct{} // accepted
+	mu    sync.Mutex        // guards the fields below; may be taken with that of a peer held
+	peers map[string]*peer  // by the names of their runs
+	moved map[string]string // by sessionKey
+	// promises are those to go on with no session of a run.
+	promises map[string]promise
+	dead     map[run]bool          // whose processes have ended
+	links    map[*mux.Mux]struct{} // accepted
+
+	// strangers end the handshakes at /peer whose other ends have not proved that they are nodes, the oldest first.
+	strangers []*context.CancelFunc
+
 	closed bool
 	work   sync.WaitGroup
 }
@@ -47,17 +56,40 @@ type Options struct {
 // Engine announces: the URL of ServeHTTP without /peer, such as http://10.0.0.3:7332.
 func New(opts Options) *Node {
 	n := &Node{
-		opts: opts, sessions: opts.Engine.Bucket("sessions", sessionTime), streams: make(chan net.Conn), strangers: make(chan struct{}, maxStrangers),
-		peers: map[string]*peer{}, moved: map[string]string{}, links: map[*mux.Mux]struct{}{},
+		opts: opts, sessions: opts.Engine.Bucket("sessions", sessionTime), streams: make(chan net.Conn),
+		peers: map[string]*peer{}, moved: map[string]string{}, promises: map[string]promise{},
+		dead: map[run]bool{}, links: map[*mux.Mux]struct{}{},
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
 	n.stop = opts.Engine.OnNodes(n.forget)
+	n.tenure.self = n.self
+	n.held = opts.Engine.Bucket("claims", sessionTime)
+	n.start(n.hold)
 	return n
 }
 
-// maxStrangers bounds the handshakes at /peer, which cost what nobody has been let in for.
+// maxStrangers bounds the handshakes at /peer, which cost what nobody has been let in for. One more ends the oldest:
+// a node needs only a moment for its own, whatever others do.
 const maxStrangers = 64
+
+// meet begins the handshake of a stranger. known ends it.
+func (n *Node) meet(ctx context.Context) (_ context.Context, known func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.strangers) >= maxStrangers {
+		(*n.strangers[0])()
+		n.strangers = n.strangers[1:]
+	}
+	n.strangers = append(n.strangers, &cancel)
+	return ctx, func() {
+		cancel()
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.strangers = slices.DeleteFunc(n.strangers, func(other *context.CancelFunc) bool { return other == &cancel })
+	}
+}
 
 // run is a run of a node: each start of it is another one.
 type run struct {
@@ -66,6 +98,9 @@ type run struct {
 }
 
 func (r run) String() string { return r.node + "." + strconv.FormatUint(r.epoch, 36) }
+
+// Run returns the name of a run of a node, as it was announced.
+func Run(n engine.Node) string { return run{n.ID, n.Epoch}.String() }
 
 // parseRun reads what String has written.
 func parseRun(text string) (run, *toolformat.Error) {
@@ -76,9 +111,6 @@ func parseRun(text string) (run, *toolformat.Error) {
 	}
 	return run{text[:dot], epoch}, nil
 }
-
-// Name returns the name of this node.
-func (n *Node) Name() string { return n.opts.Name }
 
 // self is this run of this node.
 func (n *Node) self() run { return run{n.opts.Name, n.opts.Engine.Epoch()} }
@@ -93,8 +125,8 @@ func (n *Node) Seal(purpose string, data []byte) string {
 	return n.opts.Keys.seal(purpose, append(append(plain, self.node...), data...))
 }
 
-// Open returns what Seal has sealed for a purpose, and the run that did, "" for this one; ok is false for
-// any other text.
+// Open returns what Seal has sealed for a purpose, and the run that did, "" for this one, or the run that is known to
+// have gone on with a session of this one; ok is false for any other text.
 func (n *Node) Open(purpose, sealed string) (data []byte, by string, ok bool) {
 	plain, err := n.opts.Keys.open(purpose, sealed)
 	if err != nil {
@@ -104,28 +136,27 @@ func (n *Node) Open(purpose, sealed string) (data []byte, by string, ok bool) {
 	length, more := binary.Uvarint(plain[max(size, 0):])
 	if rest := plain[max(size, 0)+max(more, 0):]; size > 0 && more > 0 && length <= uint64(len(rest)) {
 		sealer := run{string(rest[:length]), epoch}
-		if sealer == n.self() {
-			return rest[length:], "", true
+		if sealer != n.self() {
+			return rest[length:], sealer.String(), true
 		}
-		return rest[length:], sealer.String(), true
+		return rest[length:], n.owner(sealed, ""), true // of a session that another one has gone on with
 	}
 	return nil, "", false
 }
 
 // ServeHTTP accepts the link of another node, at /peer.
 func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == holdPath {
+		n.serveHold(w, r)
+		return
+	}
 	if r.Header.Get(runHeader) != n.self().String() {
 		http.Error(w, "another run of this node", http.StatusGone)
 		return
 	}
-	select {
-	case n.strangers <- struct{}{}:
-	default:
-		http.Error(w, "too many links are being opened", http.StatusServiceUnavailable)
-		return
-	}
-	link, err := n.opts.Keys.accept(w, r)
-	<-n.strangers
+	ctx, known := n.meet(context.WithoutCancel(r.Context()))
+	link, err := n.opts.Keys.accept(ctx, w, r)
+	known()
 	if err != nil {
 		n.opts.Log.Warn("refused a link of another node", "address", r.RemoteAddr, "error", err)
 		return
@@ -201,5 +232,9 @@ func (n *Node) Close() error {
 	n.stop()
 	n.cancel()
 	n.work.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), beatTime)
+	defer cancel()
+	n.tenure.end()
+	n.held.Put(ctx, n.self().String(), []byte(endedClaim), 0) // else the others wait
 	return nil
 }

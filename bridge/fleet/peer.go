@@ -3,6 +3,7 @@ package fleet
 import (
 	"bufio"
 	"context"
+	"log/slog"
 	"maps"
 	"net"
 	"slices"
@@ -50,7 +51,10 @@ func (n *Node) peer(ctx context.Context, name string) (*peer, *toolformat.Error)
 	}
 	url, err := n.find(to)
 	if err != nil && err.Code == toolformat.Unavailable {
-		if ended, _ := n.ended(ctx, to); ended {
+		asked, cancel := context.WithTimeout(ctx, newTime)
+		ended, err := n.ended(asked, to)
+		cancel()
+		if ended || err != nil && toolformat.AsError(err).Code == toolformat.NotFound {
 			return nil, toolformat.Errorf(toolformat.NotFound, "node %s has ended", to)
 		}
 		n.await(ctx, to)
@@ -81,6 +85,9 @@ func (n *Node) find(to run) (string, *toolformat.Error) {
 		case known.Epoch > to.epoch:
 			return "", toolformat.Errorf(toolformat.NotFound, "node %s has ended", to)
 		}
+	}
+	if address, asks := n.promised(to.String()); asks { // it does not reach NATS
+		return address, nil
 	}
 	return "", toolformat.Errorf(toolformat.Unavailable, "node %s is not there", to)
 }
@@ -155,6 +162,24 @@ func (p *peer) take(ctx context.Context, key string) (*exchange, error) {
 	return &exchange{Stream: stream, link: link, in: bufio.NewReader(stream)}, nil
 }
 
+// Dial returns a connection to the listener of a run of another node. An error means that nothing was sent.
+func (n *Node) Dial(ctx context.Context, node string, epoch uint64) (net.Conn, error) {
+	x, err := n.open(ctx, run{node, epoch}.String())
+	if err != nil {
+		return nil, err
+	}
+	return x.Stream, nil
+}
+
+// open returns an exchange with a run of another node for one request, or a connection.
+func (n *Node) open(ctx context.Context, name string) (*exchange, error) {
+	p, failure := n.peer(ctx, name)
+	if failure != nil {
+		return nil, failure
+	}
+	return p.take(ctx, "")
+}
+
 // connect waits until there is a link, and returns it, or an idle exchange on it.
 func (p *peer) connect(ctx context.Context, key string) (*mux.Mux, *exchange, error) {
 	for {
@@ -225,6 +250,10 @@ func (p *peer) open() {
 	log := p.node.opts.Log.With("node", p.run.String(), "url", p.url)
 	link, err := p.node.opts.Keys.dial(p.node.ctx, p.url, p.run)
 	p.mu.Lock()
+	level := slog.LevelWarn
+	if p.failed != nil { // it was said before
+		level = slog.LevelDebug
+	}
 	p.link, p.failed, p.redial = link, err, time.Now().Add(redialAfter)
 	p.idle, p.count = map[string][]*exchange{}, 0
 	close(p.opening)
@@ -234,7 +263,7 @@ func (p *peer) open() {
 	}
 	p.mu.Unlock()
 	if err != nil {
-		log.Warn("no link to another node", "error", err)
+		log.Log(p.node.ctx, level, "no link to another node", "error", err)
 		return
 	}
 	log.Debug("linked to another node")

@@ -22,7 +22,7 @@ const (
 )
 
 // Adopt returns the run that goes on with a session, whose id was sealed by a run that has ended: "" for this
-// one, if no other has asked before. An error is a *toolformat.Error: NotFound if nobody may go on with it,
+// one, if no other has asked before. Of a session that this run has, sealer is itself. An error is a *toolformat.Error: NotFound if nobody may go on with it,
 // Unavailable if that cannot be told now, or that run has not ended.
 func (n *Node) Adopt(ctx context.Context, id, sealer string) (owner string, err error) {
 	key := sessionKey(id)
@@ -40,6 +40,15 @@ func (n *Node) Adopt(ctx context.Context, id, sealer string) (owner string, err 
 			return "", nil
 		default:
 			owner = value
+		}
+		if own := n.self().String(); owner == "" && sealer == own {
+			if err = n.claim(ctx, key, own, known); err == nil {
+				return "", nil
+			}
+			if !errors.Is(err, engine.ErrExists) && !errors.Is(err, engine.ErrConflict) {
+				return "", unavailable(err)
+			}
+			continue
 		}
 		before, failure := parseRun(cmp.Or(owner, sealer))
 		if failure != nil {
@@ -122,22 +131,16 @@ func (n *Node) claim(ctx context.Context, key, value string, known engine.Entry)
 	return err
 }
 
-// ended reports whether a run of a node has ended, or is cut off from the others.
+// ended reports whether a run of a node has ended, or was cut off for so long that it does not answer for its
+// sessions any more. An error is as that of Adopt.
 func (n *Node) ended(ctx context.Context, r run) (bool, error) {
-	_, failure := n.find(r)
-	if failure != nil && failure.Code == toolformat.NotFound {
-		return true, nil
+	n.mu.Lock()
+	dead, promised := n.dead[r], time.Now().Before(n.promises[r.String()].until)
+	n.mu.Unlock()
+	if dead || promised {
+		return dead, nil
 	}
-	asked, cancel := context.WithTimeout(ctx, aliveTime)
-	defer cancel()
-	alive, err := n.opts.Engine.Alive(asked, r.node, r.epoch)
-	switch {
-	case err == nil:
-		return !alive, nil
-	case failure != nil && n.opts.Engine.Up(): // it is not listed any more, and does not answer
-		return true, nil
-	}
-	return false, unavailable(err)
+	return n.gone(ctx, r)
 }
 
 func unavailable(err error) error {

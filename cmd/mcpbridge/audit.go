@@ -39,11 +39,15 @@ func stateOf(cfg *config.Config, folder, ext string) (string, error) {
 const auditVerifyAbout = `Checks that no line of the audit was changed, removed or added since it was written: each
 has the hash of what is before it. Says which lines there are, or where the chain breaks.`
 
-func runAuditVerify(_ context.Context, args []string, std streams) error {
+func runAuditVerify(ctx context.Context, args []string, std streams) error {
 	f := newFlags("audit verify", "audit verify [FILE] [flags]", auditVerifyAbout, std)
 	config := f.configFlag("check the audit of this `FILE`")
+	all := f.Bool("all", false, "check the audits of all nodes of the cluster")
 	if err := f.parseOwn(args); err != nil {
 		return err
+	}
+	if *all {
+		return f.verifyNodes(ctx, *config, std)
 	}
 	path, err := f.auditFile(*config)
 	if err != nil {
@@ -56,12 +60,17 @@ func runAuditVerify(_ context.Context, args []string, std streams) error {
 	case err != nil:
 		return err
 	}
-	about := fmt.Sprintf("%s: lines %d to %d are as they were written", path, chain.First, chain.Last)
+	output.Item(std.out, "", path+": "+aboutChain(chain))
+	return nil
+}
+
+// aboutChain says what Verify has found.
+func aboutChain(chain audit.Chain) string {
+	about := fmt.Sprintf("lines %d to %d are as they were written", chain.First, chain.Last)
 	if chain.Torn > 0 {
 		about += ", and " + plural(chain.Torn, "line") + " that a crash has torn"
 	}
-	output.Item(std.out, "", about)
-	return nil
+	return about
 }
 
 // auditFile returns the file that the arguments of a command name, else that of a config's audit.
@@ -101,30 +110,32 @@ ledger of which it is unknown whether they ran: look before you make them again.
 
 // auditQuery is what a query asks for.
 type auditQuery struct {
-	principal, client, tool, server, outcome, decision string
-	since, until                                       time.Time
-	asJSON                                             bool
+	Principal, Client, Tool, Server, Outcome, Decision string
+	Since, Until                                       time.Time
+
+	asJSON bool
 }
 
-func runAuditQuery(_ context.Context, args []string, std streams) error {
+func runAuditQuery(ctx context.Context, args []string, std streams) error {
 	f := newFlags("audit query", "audit query [FILE] [flags]", auditQueryAbout, std)
 	q, times := auditQuery{}, [2]string{}
 	config := f.configFlag("query the audit of this `FILE`")
-	f.StringVar(&q.principal, "principal", "", "only calls of this `NAME`")
-	f.StringVar(&q.client, "client", "", "only calls of clients whose name matches this `PATTERN`")
-	f.StringVar(&q.tool, "tool", "", "only calls of tools that match this `PATTERN`")
-	f.StringVar(&q.server, "server", "", "only calls that went to this `SERVER`")
-	f.StringVar(&q.outcome, "outcome", "", "only calls with this `OUTCOME`, such as ok, tool_error or denied")
-	f.StringVar(&q.decision, "decision", "", "only calls about which the policy has decided so: allow or deny")
+	f.StringVar(&q.Principal, "principal", "", "only calls of this `NAME`")
+	f.StringVar(&q.Client, "client", "", "only calls of clients whose name matches this `PATTERN`")
+	f.StringVar(&q.Tool, "tool", "", "only calls of tools that match this `PATTERN`")
+	f.StringVar(&q.Server, "server", "", "only calls that went to this `SERVER`")
+	f.StringVar(&q.Outcome, "outcome", "", "only calls with this `OUTCOME`, such as ok, tool_error or denied")
+	f.StringVar(&q.Decision, "decision", "", "only calls about which the policy has decided so: allow or deny")
 	f.StringVar(&times[0], "since", "", "only calls from this `TIME` on: 2026-11-27, 2026-11-27T06:38:40Z, or 24h for the last day")
 	f.StringVar(&times[1], "until", "", "only calls before this `TIME`")
 	unknown := f.Bool("unknown", false, "print the calls of the ledger of which it is unknown whether they ran")
+	all := f.Bool("all", false, "query the audits of all nodes of the cluster")
 	f.BoolVar(&q.asJSON, "json", false, "print a line of JSON for each call")
 	if err := f.parseOwn(args); err != nil {
 		return err
 	}
 	var err error
-	for i, t := range []*time.Time{&q.since, &q.until} {
+	for i, t := range []*time.Time{&q.Since, &q.Until} {
 		if *t, err = parseMoment(times[i], time.Now()); err != nil {
 			return usagef("audit query: %s: %s", []string{"--since", "--until"}[i], err)
 		}
@@ -132,11 +143,27 @@ func runAuditQuery(_ context.Context, args []string, std streams) error {
 	if *unknown {
 		return f.queryLedger(*config, &q, std)
 	}
+	if *all {
+		return f.queryNodes(ctx, *config, &q, std)
+	}
 	path, err := f.auditFile(*config)
 	if err != nil {
 		return err
 	}
-	return q.audit(path, std)
+	rows := [][]string{auditColumns()}
+	err = audit.Read(path, func(raw []byte, l *audit.Line) {
+		switch {
+		case !q.asksLine(l):
+		case q.asJSON:
+			fmt.Fprintf(std.out, "%s\n", raw)
+		default:
+			rows = append(rows, auditRow(l))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return q.table(rows, std)
 }
 
 // parseMoment parses a time, a day, or how long ago it is. "" is the zero time.
@@ -161,32 +188,25 @@ func (q *auditQuery) asks(at time.Time, principal, client, tool, server string) 
 		ok, err := bridge.Match(pattern, name)
 		return pattern == "" || ok && err == nil
 	}
-	return !at.Before(q.since) && (q.until.IsZero() || at.Before(q.until)) &&
-		(q.principal == "" || q.principal == principal) && (q.server == "" || q.server == server) &&
-		matches(q.client, client) && matches(q.tool, tool)
+	return !at.Before(q.Since) && (q.Until.IsZero() || at.Before(q.Until)) &&
+		(q.Principal == "" || q.Principal == principal) && (q.Server == "" || q.Server == server) &&
+		matches(q.Client, client) && matches(q.Tool, tool)
 }
 
-// audit prints the calls of an audit.
-func (q *auditQuery) audit(path string, std streams) error {
-	rows := [][]string{{"TIME", "PRINCIPAL", "CLIENT", "SERVER", "OUTCOME", "DECISION", "BY", "TARGET"}}
-	err := audit.Read(path, func(raw []byte, l *audit.Line) {
-		if !q.asks(l.Time, l.Principal, l.Client, l.Target, l.Server) || q.outcome != "" && q.outcome != l.Outcome || q.decision != "" && q.decision != l.Decision {
-			return
-		}
-		if q.asJSON {
-			fmt.Fprintf(std.out, "%s\n", raw)
-			return
-		}
-		decision := strings.TrimSpace(l.Decision + " " + l.Rule)
-		rows = append(rows, []string{
-			l.Time.Local().Format(time.DateTime), cmp.Or(l.Principal, "-"), cmp.Or(l.Client, "-"), cmp.Or(l.Server, "-"),
-			l.Outcome, cmp.Or(decision, "-"), cmp.Or(l.By, "-"), cmp.Or(l.Target, l.Method),
-		})
-	})
-	if err != nil {
-		return err
+// asksLine reports whether the query asks for a line of an audit.
+func (q *auditQuery) asksLine(l *audit.Line) bool {
+	return q.asks(l.Time, l.Principal, l.Client, l.Target, l.Server) && (q.Outcome == "" || q.Outcome == l.Outcome) && (q.Decision == "" || q.Decision == l.Decision)
+}
+
+func auditColumns() []string {
+	return []string{"TIME", "PRINCIPAL", "CLIENT", "SERVER", "OUTCOME", "DECISION", "BY", "TARGET"}
+}
+
+func auditRow(l *audit.Line) []string {
+	return []string{
+		l.Time.Local().Format(time.DateTime), cmp.Or(l.Principal, "-"), cmp.Or(l.Client, "-"), cmp.Or(l.Server, "-"),
+		l.Outcome, cmp.Or(strings.TrimSpace(l.Decision+" "+l.Rule), "-"), cmp.Or(l.By, "-"), cmp.Or(l.Target, l.Method),
 	}
-	return q.table(rows, std)
 }
 
 // table prints what was found.

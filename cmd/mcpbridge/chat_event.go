@@ -181,7 +181,8 @@ func (s *callScreen) result(p *terminal.Printer, e *providers.Event) {
 	}
 }
 
-// costs returns the note on what a run cost, and how much of the model's context window its last turn fills.
+// costs returns the note on what a run cost, how much of the model's context window its last turn fills, and which
+// model that was of if another had failed.
 func costs(e, last *providers.Event) string {
 	turns, u := number(e.Turns, "turn"), &e.Usage
 	if u.Input+u.Output == 0 {
@@ -197,6 +198,9 @@ func costs(e, last *providers.Event) string {
 	}
 	if last.Window > 0 {
 		text += fmt.Sprintf(", window %.0f%% full", 100*float64(last.Usage.Input+last.Usage.Output)/float64(last.Window))
+	}
+	if last.Model != "" {
+		text += ", by " + terminal.Inline(last.Model)
 	}
 	return text
 }

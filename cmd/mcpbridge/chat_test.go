@@ -53,6 +53,7 @@ func TestScreen(t *testing.T) {
 		providers.Event{Type: providers.EventToolResult, Call: call, Result: result("milk", false), Took: 90 * time.Second},
 		providers.Event{Type: providers.EventRetry, After: 2 * time.Second, Text: "too\nmuch"},
 		providers.Event{Type: providers.EventTextDelta, Text: "Milk it is."},
+		providers.Event{Type: providers.EventUsage, Model: "spare/\x1bm"},
 		providers.Event{Type: providers.EventDone, Turns: 2, Usage: providers.Usage{Input: 10, Output: 3}},
 	)
 	want := strings.Join([]string{
@@ -73,7 +74,7 @@ func TestScreen(t *testing.T) {
 		"⠋ waiting for the model 0.0s|",
 		"Milk it is.|Milk it is.",
 		"",
-		"2 turns, 10 tokens read, 3 written",
+		"2 turns, 10 tokens read, 3 written, by spare/�m",
 		"", "",
 	}, "\n")
 	// What is erased ends with a bar here.

@@ -339,6 +339,10 @@ func (c *checker) rest(ctx context.Context) {
 	if note := c.shellOnly(); note != "" {
 		r.Notes = append(r.Notes, note)
 	}
+	faults := c.Models().Faults()
+	for _, name := range slices.Sorted(maps.Keys(faults)) {
+		r.Notes = append(r.Notes, fmt.Sprintf("provider %s is not available: %v", name, faults[name]))
+	}
 	if c.cfg.Listen != "" {
 		if note := diagnosis.InUse(c.cfg.Listen); note != "" {
 			r.Notes = append(r.Notes, note)

@@ -12,11 +12,14 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/fleet"
 	"github.com/mcpbridge/mcpbridge/bridge/fleet/engine"
 	"github.com/mcpbridge/mcpbridge/bridge/fleet/engine/embedded"
+	"github.com/mcpbridge/mcpbridge/bridge/fleet/place"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/providers/serve"
 )
 
 // cluster is what makes a serve one of several nodes.
@@ -27,14 +30,22 @@ type cluster struct {
 	node   *fleet.Node
 	self   engine.Node // as it is announced
 	joined atomic.Bool // the others have known it
+	told   atomic.Bool // whether calls may run
 	left   sync.Once
-	stops  *fleet.Book // why all calls are stopped
+	runs   brokenRuns
+	kept   *clusterHistory        // nil unless cluster.history is set
+	stops  *fleet.Book            // why all calls are stopped
+	books  map[string]*fleet.Book // that commands on this machine may ask
+	places *place.Places
+
+	mu    sync.Mutex // guards extra, and is held while it is announced
+	extra announced
 }
 
 // joinCluster makes serve, which listens on address, a node of the cluster that its config names.
 func joinCluster(cfg *config.Config, scheme string, address net.Addr, log *slog.Logger) (*cluster, error) {
 	c := &cfg.Cluster
-	keys, err := fleet.NewKeys(c.Secrets)
+	keys, err := fleet.NewKeys(c.Name, c.Secrets)
 	if err != nil {
 		return nil, usagef("%s: cluster.secrets: %v", cfg.Path, err)
 	}
@@ -48,7 +59,7 @@ func joinCluster(cfg *config.Config, scheme string, address net.Addr, log *slog.
 	if err != nil || c.Address == "" && net.ParseIP(u.Hostname()).IsUnspecified() {
 		return nil, usagef("%s: cluster.address is missing: the URL at which the other nodes reach this one, since it listens on every address", cfg.Path)
 	}
-	joined := &cluster{name: c.Name}
+	joined := &cluster{name: c.Name, books: map[string]*fleet.Book{}}
 	if c.Join != nil {
 		if err := joined.startNATS(cfg, name, keys, u.Hostname(), log); err != nil {
 			return nil, usagef("%s: cluster.join: %v", cfg.Path, err)
@@ -63,29 +74,50 @@ func joinCluster(cfg *config.Config, scheme string, address net.Addr, log *slog.
 		return nil, usagef("%s: cluster: %v", cfg.Path, err)
 	}
 	joined.node = fleet.New(fleet.Options{Keys: keys, Engine: joined.engine, Name: name, Log: log})
-	joined.self = engine.Node{Address: own, Version: version}
-	joined.announce(announced{})
+	joined.runs.book = joined.node.Book("runs", serve.KeepBroken)
+	joined.runs.digest = func(request string) string { return fleet.Digest(c.Name, c.Secrets[0], request) }
+	joined.self = engine.Node{ID: name, Address: own, Version: version}
+	joined.setConfig(cfg)
 	log.Info("is a node of a cluster", "cluster", c.Name, "node", name, "address", own)
 	return joined, nil
 }
 
-// ready reports whether the node has been part of its cluster: the others know it.
+// ready reports whether the node has been part of its cluster: the others know it, the sessions that begin here can move
+// to them, and it knows whether calls may run.
 func (c *cluster) ready() bool {
-	if !c.joined.Load() && c.engine.Up() && slices.ContainsFunc(c.state().Nodes, func(n nodeState) bool { return n.This }) {
+	if _, left := c.node.Term(); !c.joined.Load() && left > 0 && c.engine.Up() && slices.ContainsFunc(c.state().Nodes, func(n nodeState) bool { return n.This }) {
 		c.joined.Store(true)
 	}
-	return c.joined.Load() // also while NATS is away
+	return c.joined.Load() && c.told.Load() // also while NATS is away
 }
 
-// announce tells the other nodes of this one.
-func (c *cluster) announce(what announced) {
-	c.self.Extra, _ = json.Marshal(what) // cannot fail
-	c.engine.Announce(c.self)
+// announce tells the other nodes of this one, with what change makes of what it has told so far.
+func (c *cluster) announce(change func(*announced)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change(&c.extra)
+	self := c.self
+	self.Extra, _ = json.Marshal(c.extra) // cannot fail
+	c.engine.Announce(self)
+}
+
+// said returns what the node has told the others.
+func (c *cluster) said() announced {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.extra
+}
+
+// open returns the book of a name, which commands may ask from now on.
+func (c *cluster) open(name string, most time.Duration) *fleet.Book {
+	c.books[name] = c.node.Book(name, most)
+	return c.books[name]
 }
 
 // leave ends the links to other nodes, and tells them.
 func (c *cluster) leave() {
 	c.left.Do(func() {
+		c.places.Close()
 		c.node.Close()
 		c.engine.Close()
 		c.closeNATS()

@@ -26,34 +26,58 @@ const (
 	keptApprovals = 7 * 24 * time.Hour
 	keptQuotas    = 10 * 24 * time.Hour // after the last change
 
+	// sealedStop is why no call runs where it is not known whether all are stopped.
+	sealedStop = "whether all calls of the cluster are stopped was sealed under a secret that this node does not have: " +
+		"add that to cluster.secrets, behind the others, and start it again, or let calls run with mcpbridge stop --lift"
+
 	stopTime = 2 * time.Second // that a node waits to be told whether calls are stopped, before it serves
 )
 
-// share has all nodes of the cluster decide the same approvals, use the same quotas, and stop all calls together,
+// share has all nodes of the cluster decide the same approvals, use the same rates and quotas, and stop all calls together,
 // until ctx ends. No call runs until it is known that they may.
 func (c *cluster) share(ctx context.Context, pool *stack.Pool, log *slog.Logger) {
 	desk := pool.Approvals
 	desk.Share(ctx, c.node.Book(approvalsBook, keptApprovals))
-	var quotas rates.Store = dayStore{ctx, c.node.Book(quotasBook, keptQuotas)}
+	var quotas rates.Store = dayStore{context.WithoutCancel(ctx), c.node.Book(quotasBook, keptQuotas)}
 	pool.Quotas.Store(&quotas)
-	desk.Stop(stoppedCluster, "it is not known yet whether calls may run: NATS has not answered")
-	c.stops = c.node.Book(stopBook, 0)
-	var mu sync.Mutex // guards stopped, and the Desk while it follows that
-	stopped := ""
+	if err := c.shareRates(ctx, &pool.Buckets); err != nil {
+		log.Error("rates are of this node alone", "error", err)
+	}
+	desk.Hold(stoppedCluster, "this node has just started and does not know yet whether calls may run, as NATS has not answered: call again")
+	c.stops = fleet.Strict(c.node.Book(stopBook, 0))
+	var mu sync.Mutex // guards stopped and sealed, and the Desk while it follows those
+	stopped, sealed := "", false
+	putBack := keepDoing(ctx, func() error { // what NATS has lost, unless it was lifted meanwhile
+		mu.Lock()
+		value := "+" + stopped
+		mu.Unlock()
+		if value == "+" {
+			return nil
+		}
+		ctx, cancel := context.WithTimeout(ctx, bookTime)
+		defer cancel()
+		_, _, err := c.stops.Add(ctx, stopKey, []byte(value), 0)
+		return err
+	})
 	ready := c.stops.Watch(ctx, func(key string, value []byte, _ uint64) {
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
 		case key != stopKey:
-		case value == nil && stopped != "": // NATS has lost it
-			go c.stopCalls(ctx, stopped)
 		case value == nil:
+			putBack()
+		case len(value) == 0:
+			sealed = true
+			desk.Hold(stoppedCluster, sealedStop)
+			log.Error(sealedStop)
 		case string(value) == lifted:
-			stopped = ""
+			stopped, sealed = "", false
+			c.told.Store(true)
 			desk.Resume(stoppedCluster)
 			log.Info("calls of the cluster run again")
 		default:
-			stopped = string(value[1:])
+			stopped, sealed = string(value[1:]), false
+			c.told.Store(true)
 			desk.Stop(stoppedCluster, stopped)
 			log.Warn("all calls of the cluster are stopped (mcpbridge stop --lift ends that)", "reason", stopped)
 		}
@@ -65,9 +89,10 @@ func (c *cluster) share(ctx context.Context, pool *stack.Pool, log *slog.Logger)
 		case <-ready:
 			mu.Lock()
 			defer mu.Unlock()
-			if stopped == "" {
+			if stopped == "" && !sealed {
 				desk.Resume(stoppedCluster)
 			}
+			c.told.Store(!sealed)
 		case <-ctx.Done():
 		}
 	}()
@@ -93,7 +118,7 @@ func (c *cluster) stopCalls(ctx context.Context, reason string) error {
 
 // dayStore has the calls of the latest days for all nodes.
 type dayStore struct {
-	ctx  context.Context // ends with the node
+	ctx  context.Context // outlives serve, which gives calls back in its end
 	book *fleet.Book
 }
 
@@ -101,5 +126,5 @@ type dayStore struct {
 func (d dayStore) Update(change func(text []byte) ([]byte, error)) error {
 	ctx, cancel := context.WithTimeout(d.ctx, stopTime)
 	defer cancel()
-	return d.book.Update(ctx, quotasKey, change)
+	return fleet.Update(ctx, d.book, quotasKey, change)
 }

@@ -21,6 +21,7 @@ import (
 type serving struct {
 	*testing.T
 	url string
+	dir string   // of the config
 	log *lineLog // to be read when it has ended
 	end func()
 }
@@ -38,7 +39,7 @@ func serveConfig(t *testing.T, text string, files map[string]string) *serving {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := &serving{T: t, log: &lineLog{found: make(chan string, 1)}}
+	s := &serving{T: t, dir: dir, log: &lineLog{found: make(chan string, 1)}}
 	ctx, cancel := context.WithCancel(context.Background())
 	code := make(chan int, 1)
 	go func() {
@@ -65,6 +66,21 @@ func serveConfig(t *testing.T, text string, files map[string]string) *serving {
 		t.Fatal("serve does not say where it listens")
 	}
 	return s
+}
+
+// setFolders gives the process folders of its own, in which no other program is found.
+func setFolders(t *testing.T) {
+	for _, name := range []string{"HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "LOCALAPPDATA", "AppData"} {
+		t.Setenv(name, filepath.Join(t.TempDir(), name))
+	}
+}
+
+// request sends a request of the modern era about an item, with more of its params before _meta.
+func (s *serving) request(method, name, params string) (*http.Response, string) {
+	s.Helper()
+	return s.send(http.MethodPost, "/mcp", `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",
+		"io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`,
+		"Accept=application/json, text/event-stream", "Mcp-Protocol-Version=2026-07-28", "Mcp-Method="+method, "Mcp-Name="+name)
 }
 
 // send sends a request with headers, NAME=VALUE each, and returns the response and its

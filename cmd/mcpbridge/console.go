@@ -41,6 +41,7 @@ func (c *ownConsole) handler() http.Handler {
 			"logins":  c.logins,
 			"tool":    c.tool,
 			"models":  c.models,
+			"nodes":   func(r *http.Request) (any, error) { return merge(c.control.everywhere(r.Context())), nil },
 
 			"approvals": c.approvals,
 		},

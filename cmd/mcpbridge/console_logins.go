@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 	"github.com/mcpbridge/mcpbridge/mcpclient/oauth"
 	"github.com/mcpbridge/mcpbridge/mcpclient/oauth/weblogin"
@@ -95,14 +94,10 @@ func (c *ownConsole) logout(r *http.Request) (any, error) {
 
 // loginAs returns the login of a principal to a server at which each has its own.
 func (c *ownConsole) loginAs(name, principal string) (*oauth.Client, error) {
-	store, err := credentialStore()
-	if err != nil {
-		return nil, err
-	}
 	cfg := c.live.Live.Stack().Config()
 	for i := range cfg.Servers {
 		if cfg.Servers[i].Name == name && cfg.Servers[i].PerIdentity {
-			return stack.NewLogin(cfg, &cfg.Servers[i], store, principal)
+			return loginTo(cfg, &cfg.Servers[i], principal)
 		}
 	}
 	return nil, fmt.Errorf("principals have no accounts of their own at %s", name)

@@ -38,6 +38,7 @@ type control struct {
 	reload  func() error                                                   // reads the config anew; nil without one
 	open    func() string                                                  // returns an address of the console, good once; nil without a console
 	cluster *cluster                                                       // nil unless the program is a node
+	askNode func(ctx context.Context, run, path string) ([]byte, error)    // asks another one
 	drain   func(ctx context.Context, settle, within time.Duration) string // nil for a daemon
 }
 
@@ -57,6 +58,12 @@ type processState struct {
 	Refused int64         `json:"refused,omitempty"` // requests that were not let in, or by a limit
 	Servers []serverState `json:"servers"`
 	Quotas  []rates.Quota `json:"quotas,omitempty"` // of daily rates, the fullest first
+
+	Cluster string `json:"cluster,omitempty"` // that it is a node of
+	Node    string `json:"node,omitempty"`    // its name there
+	Away    string `json:"away,omitempty"`    // why another node has told nothing
+
+	Other bool `json:"other_config,omitempty"` // that node has another config than the one that says so
 }
 
 // serverState is a server, or one of its processes if each caller has its own.
@@ -95,7 +102,7 @@ func (c *control) run(ctx context.Context, command *daemon.Command, out io.Write
 	done, err := "", error(nil)
 	switch command.Name {
 	case "ps":
-		return lines.Encode(c.state())
+		return c.ps(ctx, command.All, lines)
 	case "logs":
 		if command.Server != "" {
 			if _, err = c.named(command.Server); err != nil {
@@ -132,6 +139,10 @@ func (c *control) run(ctx context.Context, command *daemon.Command, out io.Write
 			st = c.cluster.state()
 		}
 		return lines.Encode(st)
+	case "book":
+		return lines.Encode(c.cluster.answerBook(ctx, command.Book))
+	case "audit":
+		return c.audits(ctx, command.Audit, lines)
 	case "drain":
 		if c.drain != nil {
 			done = c.drain(ctx, command.Settle, command.Within)
@@ -195,6 +206,15 @@ func (c *control) named(name string) (found []*mcpclient.Client, err error) {
 // manage does something to the server with a name.
 func (c *control) manage(name, what string, do func(*mcpclient.Client)) (done string, err error) {
 	clients, err := c.named(name)
+	if c.cluster != nil {
+		switch node, here, placed := c.cluster.places.Runner(name); {
+		case !placed || here:
+		case node == "":
+			return "", fmt.Errorf("no node of the cluster runs %s now: try again in a few seconds", name)
+		default:
+			return "", fmt.Errorf("node %s runs %s for all: give this command on its machine", node, name)
+		}
+	}
 	for _, client := range clients {
 		do(client)
 	}
@@ -237,6 +257,9 @@ func (c *control) state() processState {
 	st.PID, st.Memory, st.Servers = os.Getpid(), processes[os.Getpid()], []serverState{}
 	st.Callers, st.Calls, st.Failed = now.All.Callers, now.All.Calls, now.All.Failed
 	st.Quotas = c.quotas()
+	if c.cluster != nil {
+		st.Cluster, st.Node = c.cluster.name, c.cluster.self.ID
+	}
 	if c.refuse != nil {
 		st.Refused = c.refuse()
 	}

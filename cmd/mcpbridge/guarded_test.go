@@ -21,6 +21,11 @@ type guarded struct {
 	mu     sync.Mutex
 	asked  string            // scopes of the latest login
 	tokens map[string]string // scopes by token
+
+	keeps   bool   // tokens that are revoked
+	rotates bool   // logins are renewed, each time with the latest refresh token
+	refresh string // the latest one
+	renewed int
 }
 
 func newGuarded() *guarded {
@@ -47,11 +52,25 @@ func (g *guarded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.asked = r.FormValue("scope")
 		http.Redirect(w, r, r.FormValue("redirect_uri")+"?code=c&state="+r.FormValue("state"), http.StatusFound)
 	case "/token":
+		if r.FormValue("grant_type") == "refresh_token" {
+			if g.renewed++; r.FormValue("refresh_token") != g.refresh {
+				w.WriteHeader(http.StatusBadRequest)
+				io.WriteString(w, `{"error":"invalid_grant"}`)
+				return
+			}
+		}
 		token := fmt.Sprintf("token-%d-of-the-login", len(g.tokens)+1)
 		g.tokens[token] = g.asked
+		if g.rotates {
+			g.refresh = "refresh of " + token
+			fmt.Fprintf(w, `{"access_token":%q,"token_type":"Bearer","refresh_token":%q}`, token, g.refresh)
+			return
+		}
 		fmt.Fprintf(w, `{"access_token":%q,"token_type":"Bearer","scope":%q}`, token, g.asked)
 	case "/revoke":
-		delete(g.tokens, r.FormValue("token"))
+		if !g.keeps {
+			delete(g.tokens, r.FormValue("token"))
+		}
 	case "/mcp":
 		g.serve(w, r)
 	default:

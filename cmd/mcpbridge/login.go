@@ -22,13 +22,28 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// credentialStore returns where logins are kept.
-func credentialStore() (oauth.Store, error) {
-	store, err := secret.Of("logins")
-	if err != nil {
-		return nil, fmt.Errorf("no folder for logins: %w", err)
+// credentialStores returns where what a config's servers and APIs want is kept: logins of persons, and tokens that
+// can be had without one, which each node of a cluster has for itself.
+func credentialStores(cfg *config.Config) (logins, tokens oauth.Store, err error) {
+	own, err := secret.Of("logins")
+	if err == nil && cfg.Cluster.Name != "" {
+		logins, err = newClusterLogins(cfg)
+	} else {
+		logins = own
 	}
-	return store, nil
+	if err != nil {
+		return nil, nil, fmt.Errorf("no folder for logins: %w", err)
+	}
+	return logins, own, nil
+}
+
+// loginTo returns the login to a server of an identity, "" for the operator.
+func loginTo(cfg *config.Config, server *config.Server, identity string) (*oauth.Client, error) {
+	logins, tokens, err := credentialStores(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return stack.NewLogin(cfg, server, logins, tokens, identity)
 }
 
 // loginFlags are what login and logout have in common.
@@ -117,11 +132,7 @@ func runLogin(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	store, err := credentialStore()
-	if err == nil {
-		_, err = stack.NewLogin(cfg, server, store, "")
-	}
-	if err != nil {
+	if _, err := loginTo(cfg, server, ""); err != nil {
 		return usagef("login: %s: %v", server.Name, err)
 	}
 	l := &loginRun{loginFlags: f, cfg: cfg, server: server, std: std, noBrowser: *noBrowser, scopes: strings.Fields(strings.Join(*scopes, " "))}
@@ -294,11 +305,7 @@ func runLogout(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	store, err := credentialStore()
-	var client *oauth.Client
-	if err == nil {
-		client, err = stack.NewLogin(cfg, server, store, *identity)
-	}
+	client, err := loginTo(cfg, server, *identity)
 	if err != nil {
 		return usagef("logout: %s: %v", server.Name, err)
 	}

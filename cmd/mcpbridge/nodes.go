@@ -5,8 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge/fleet"
+	"github.com/mcpbridge/mcpbridge/bridge/fleet/engine"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
@@ -26,25 +30,62 @@ type nodeState struct {
 	Version  string    `json:"version"`
 	Since    time.Time `json:"since"`
 	Draining bool      `json:"draining,omitempty"`
+	Other    bool      `json:"other_config,omitempty"` // it has another config than the node that says so
+
+	run string // of the node, as others name it
 }
 
 // announced is what a node tells the others beside its address.
 type announced struct {
-	Draining bool `json:"draining,omitempty"`
+	Draining bool   `json:"draining,omitempty"`
+	Config   string `json:"config,omitempty"` // a digest of what it says
 }
 
 // state returns the cluster as this node sees it.
 func (c *cluster) state() clusterState {
 	st := clusterState{Cluster: c.name, Up: c.engine.Up(), Nodes: []nodeState{}}
+	own := c.said().Config
 	for _, n := range c.engine.Nodes() {
 		var told announced
 		json.Unmarshal(n.Extra, &told) // of another version, perhaps
 		st.Nodes = append(st.Nodes, nodeState{
-			Name: n.ID, This: n.Epoch == c.engine.Epoch() && n.ID == c.node.Name(), Address: n.Address, Version: n.Version,
-			Since: time.UnixMilli(int64(n.Epoch)), Draining: told.Draining,
+			Name: n.ID, This: n.Epoch == c.engine.Epoch() && n.ID == c.self.ID, Address: n.Address, Version: n.Version,
+			Since: time.UnixMilli(int64(n.Epoch)), Draining: told.Draining, run: fleet.Run(n),
+			Other: told.Config != "" && told.Config != own,
 		})
 	}
 	return st
+}
+
+// setConfig tells the other nodes what the config of this one says. One that has no cluster any more differs from all
+// others: the node stays in its cluster until a restart.
+func (c *cluster) setConfig(cfg *config.Config) {
+	digest := "none"
+	if cfg.Cluster.Name != "" {
+		digest = fleet.Digest(c.name, cfg.Cluster.Secrets[0], string(cfg.Meaning()))
+	}
+	c.announce(func(a *announced) { a.Config = digest })
+}
+
+// compareConfigs warns when nodes have another config than this one, and says when they no longer have, until stop is
+// called.
+func (c *cluster) compareConfigs(log *slog.Logger) (stop func()) {
+	differed := false
+	return c.engine.OnNodes(func([]engine.Node) {
+		var others []string
+		for _, n := range c.state().Nodes {
+			if n.Other {
+				others = append(others, n.Name)
+			}
+		}
+		differs := len(others) > 0
+		if differs && !differed {
+			log.Warn("nodes of the cluster have another config than this one (mcpbridge nodes shows which)", "nodes", others)
+		} else if !differs && differed {
+			log.Info("all nodes of the cluster have the same config again")
+		}
+		differed = differs
+	})
 }
 
 func runNodes(ctx context.Context, args []string, std streams) error {
@@ -99,6 +140,9 @@ func (st *clusterState) print(w io.Writer, now time.Time) error {
 		case n.This:
 			state = "this one"
 		}
+		if n.Other {
+			state += ", another config"
+		}
 		rows = append(rows, []string{terminal.Inline(n.Name), state, age(now.Sub(n.Since)), terminal.Inline(n.Version), terminal.Inline(n.Address)})
 	}
 	return output.Table(w, output.Width(w), rows)
@@ -133,14 +177,21 @@ func runDrain(ctx context.Context, args []string, std streams) error {
 func (l *live) drain(ctx context.Context, settle, within time.Duration) string {
 	l.draining.Store(true)
 	if l.cluster != nil {
-		l.cluster.announce(announced{Draining: true})
+		l.cluster.announce(func(a *announced) { a.Draining = true })
 	}
 	l.log.Info("draining", "settle", settle, "within", within)
 	sleep(ctx, settle)
-	deadline := time.Now().Add(within)
-	for l.front.Pending() > 0 && time.Now().Before(deadline) && sleep(ctx, drainTick) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	if l.cluster != nil {
+		l.cluster.places.Leave(ctx)
 	}
-	if n := l.front.Pending(); n > 0 {
+	pending := func() int {
+		return l.front.Pending() + l.pool.Lending().Serving() + int(l.asking.Load()) + l.chat.Running()
+	}
+	for pending() > 0 && sleep(ctx, drainTick) {
+	}
+	if n := pending(); n > 0 {
 		return fmt.Sprintf("ended with %s still running", plural(n, "call"))
 	}
 	return "ended; no call was running"

@@ -21,7 +21,7 @@ import (
 // pinFolder is the folder of definitions, in that of the program's state.
 const pinFolder = "pins"
 
-// pinStore returns where the definitions of a server are kept.
+// pinStore returns where the definitions of a server are kept on this machine.
 func pinStore(config, server string) (pins.Store, error) {
 	dir, err := file.State(pinFolder)
 	if err != nil {
@@ -30,14 +30,16 @@ func pinStore(config, server string) (pins.Store, error) {
 	return stack.PinStore(dir, config, server), nil
 }
 
-// forgetPins makes what a server lists next what is accepted.
+// forgetPins makes what a server lists next what is accepted, on this machine.
 func forgetPins(config, server string) error {
 	store, err := pinStore(config, server)
 	if err != nil {
 		return err
 	}
-	return store.Update(func([]byte) ([]byte, error) { return nil, nil })
+	return store.Update(forgotten)
 }
+
+func forgotten([]byte) ([]byte, error) { return nil, nil }
 
 // pinnedServer is a server with "pin", as pins --json prints it.
 type pinnedServer struct {
@@ -86,6 +88,9 @@ func pinnedServers(cfg *config.Config, name string, show bool) (all []pinnedServ
 		p := pinnedServer{Name: server.Name, Held: []heldBack{}}
 		if p.store, err = pinStore(cfg.Path, server.Name); err != nil {
 			return nil, err
+		}
+		if cfg.Cluster.Name != "" {
+			p.store = newClusterPins(cfg).store(server.Name, p.store)
 		}
 		if err := p.read(show); err != nil {
 			p.Fault = err.Error()
@@ -249,7 +254,7 @@ func runPinsAccept(ctx context.Context, args []string, std streams) error {
 	s, name := servers[0], strings.Join(words[1:], "")
 	var changes, unseen []pins.Change
 	if s.Fault != "" && name == "" {
-		err = forgetPins(cfg.Path, s.Name)
+		err = s.store.Update(forgotten)
 	} else {
 		err = s.store.Update(func(text []byte) (after []byte, err error) {
 			after, changes, unseen, err = pins.Accept(text, name)

@@ -41,6 +41,7 @@ type program struct {
 	logging *logging
 	lines   *output.Queue // of log: no call waits for its reader
 	opts    stack.Options // of Stack
+	pins    *clusterPins  // nil without a cluster
 	warn    func(text string)
 	caller  *bridge.Caller // as which the servers are connected
 	own     bridge.Session // sees the tools of all callers; nil before open
@@ -65,10 +66,12 @@ func newProgram(f *sourceFlags, cfg *config.Config, level string, opts stack.Opt
 	}
 	opts.Log, opts.Strict = p.log, f.strict
 	opts.Version, _ = build()
-	if store, err := credentialStore(); err == nil { // else servers say that they want a login, and login why that cannot be kept
-		opts.Credentials = store
+	opts.Logins, opts.Credentials, _ = credentialStores(cfg) // without them servers say that they want a login, and login why that cannot be kept
+	opts.Pins, _ = file.State(pinFolder)                     // without a home the Stack warns
+	if cfg.Cluster.Name != "" {
+		p.pins = newClusterPins(cfg)
+		opts.SharePins = p.pins.store
 	}
-	opts.Pins, _ = file.State(pinFolder) // without a home the Stack warns
 	opts.Ledger, _ = ledgerFile(cfg)
 	if cfg.Path != "" {
 		opts.Quotas, _ = stateOf(cfg, "quotas", ".json")

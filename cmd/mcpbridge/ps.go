@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -144,14 +143,15 @@ func (r *remote) nothingRuns() error {
 }
 
 func runPs(ctx context.Context, args []string, std streams) error {
-	r := newRemote("ps", "ps [--config FILE] [--json]", "Lists the daemons and serves of yours that run, with their servers.", std)
+	r := newRemote("ps", "ps [--config FILE] [--all] [--json]", "Lists the daemons and serves of yours that run, with their servers.", std)
+	everywhere := r.Bool("all", false, "also what runs on the other nodes of their cluster")
 	if err := r.parseWords(args, 0); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	all := []processState{}
-	_, err := r.ask(ctx, &daemon.Command{Name: "ps"}, func(line []byte) error {
+	_, err := r.ask(ctx, &daemon.Command{Name: "ps", All: *everywhere}, func(line []byte) error {
 		var st processState
 		if err := json.Unmarshal(line, &st); err != nil {
 			return err
@@ -159,7 +159,7 @@ func runPs(ctx context.Context, args []string, std streams) error {
 		all = append(all, st)
 		return nil
 	})
-	slices.SortFunc(all, func(a, b processState) int { return cmp.Or(cmp.Compare(a.Config, b.Config), cmp.Compare(a.PID, b.PID)) })
+	all = merge(all)
 	switch {
 	case err != nil:
 		return err
@@ -167,6 +167,8 @@ func runPs(ctx context.Context, args []string, std streams) error {
 		return json.NewEncoder(std.out).Encode(all)
 	case len(all) == 0:
 		return r.nothingRuns()
+	case *everywhere:
+		return printNodes(std.out, all, time.Now())
 	}
 	for i, st := range all {
 		if i > 0 {
@@ -192,6 +194,15 @@ func (r *remote) parseWords(args []string, most int) error {
 
 // print prints a program and a table of its servers.
 func (st *processState) print(w io.Writer, now time.Time) error {
+	output.Item(w, st.Kind+" ", st.title(now))
+	if err := st.printServers(w, now); err != nil {
+		return err
+	}
+	return st.printQuotas(w)
+}
+
+// title says where a program is, and what it does.
+func (st *processState) title(now time.Time) string {
 	about := []string{"pid " + strconv.Itoa(st.PID), "up " + age(now.Sub(st.Since))}
 	if st.Memory > 0 {
 		about = append(about, bytesOf(st.Memory))
@@ -207,11 +218,7 @@ func (st *processState) print(w io.Writer, now time.Time) error {
 		}
 		where = strings.TrimSpace(scheme + st.Listen + " " + st.Config)
 	}
-	output.Item(w, st.Kind+" ", where+" ("+strings.Join(about, ", ")+")")
-	if err := st.printServers(w, now); err != nil {
-		return err
-	}
-	return st.printQuotas(w)
+	return where + " (" + strings.Join(about, ", ") + ")"
 }
 
 // maxQuotas is how many quotas are printed: the fullest.
@@ -242,17 +249,11 @@ func (st *processState) printServers(w io.Writer, now time.Time) error {
 	if len(st.Servers) == 0 {
 		return nil
 	}
-	rows := [][]string{{"NAME", "STATE", "SINCE", "PID", "MEMORY", "CLIENTS", "CALLS", "FAILED", "TOOLS", "LAST LINE"}}
+	rows := [][]string{serverColumns()}
 	for _, s := range st.Servers {
-		last := cmp.Or(s.Reason, s.Line)
-		if s.State == string(mcpclient.Failed) {
-			last += " (mcpbridge logs " + s.Name + ")"
-		}
-		rows = append(rows, []string{s.Name, s.State, since(s.Since, now), orDash(s.PID), orDash(bytesOf(s.Memory)),
-			strconv.Itoa(s.Callers), strconv.Itoa(s.Calls), strconv.Itoa(s.Failed), strconv.Itoa(s.Tools), last})
+		rows = append(rows, s.row(now))
 	}
-	columns := output.Width(w)
-	if err := output.Table(w, columns, output.Narrow(columns, rows, "PID", "MEMORY", "SINCE", "FAILED", "TOOLS")); err != nil {
+	if err := printTable(w, rows); err != nil {
 		return err
 	}
 	told := ""
@@ -263,6 +264,26 @@ func (st *processState) printServers(w io.Writer, now time.Time) error {
 		told = s.Name
 	}
 	return nil
+}
+
+func serverColumns() []string {
+	return []string{"NAME", "STATE", "SINCE", "PID", "MEMORY", "CLIENTS", "CALLS", "FAILED", "TOOLS", "LAST LINE"}
+}
+
+// row is the row of a server in a table with serverColumns.
+func (s *serverState) row(now time.Time) []string {
+	last := cmp.Or(s.Reason, s.Line)
+	if s.State == string(mcpclient.Failed) {
+		last += " (mcpbridge logs " + s.Name + ")"
+	}
+	return []string{s.Name, s.State, since(s.Since, now), orDash(s.PID), orDash(bytesOf(s.Memory)),
+		strconv.Itoa(s.Callers), strconv.Itoa(s.Calls), strconv.Itoa(s.Failed), strconv.Itoa(s.Tools), last}
+}
+
+// printTable prints a table with serverColumns, or those for which there is room.
+func printTable(w io.Writer, rows [][]string) error {
+	columns := output.Width(w)
+	return output.Table(w, columns, output.Narrow(columns, rows, "PID", "MEMORY", "SINCE", "FAILED", "TOOLS"))
 }
 
 // printAccess prints who is logged in to a server, its sandbox, how much of it is held back, and what should be looked at.

@@ -19,6 +19,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/apps"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/envfile"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/tokens"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/watch"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/mcpserver"
@@ -37,8 +38,11 @@ type live struct {
 	pool    *stack.Pool                            // nil if others have it too
 	local   string                                 // the URL of serve on this computer; "" if it listens elsewhere
 	model   atomic.Pointer[http.Handler]           // of /v1; nil where that is not served
+	asking  atomic.Int64                           // requests of /v1
 	chat    *serve.Chat                            // nil where /v1 is not served
 	cluster *cluster                               // of serve; nil of a single node
+
+	tokensChanged func() // tells the other nodes of the file of tokens; nil of a single node
 
 	draining atomic.Bool // it ends once no call runs any more
 
@@ -105,11 +109,40 @@ func (l *live) close() {
 	l.lines.Close()
 }
 
-// reload applies the config as it is now. An error says what is wrong with it: then nothing has changed.
+// reload applies the config as it is now. An error says what is wrong with it: then nothing has changed but who
+// has a token.
 func (l *live) reload() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.tokensChanged != nil {
+		l.tokensChanged()
+	}
 	before := l.Live.Stack().Config()
+	err := l.replace(before)
+	if err != nil {
+		l.setTokens(before)
+	}
+	return err
+}
+
+// setTokens lets in whom the file of tokens names now, with an earlier config. If it names nobody any more, nobody is
+// let in, rather than everybody.
+func (l *live) setTokens(cfg *config.Config) {
+	issued, err := tokens.Read(cfg.TokenFile())
+	if err != nil || l.chat == nil || l.front == nil {
+		return
+	}
+	now := *cfg
+	now.Issued = issued
+	opts := l.options(&now)
+	if len(issued) == 0 && len(cfg.Issued) > 0 {
+		opts.Access.Auth = append(opts.Access.Auth, issuedTokens(&now))
+	}
+	l.front.Update(opts)
+}
+
+// replace is reload in place of an earlier config.
+func (l *live) replace(before *config.Config) error {
 	if info, err := os.Stat(before.Path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("config %s: not a regular file", before.Path)
 	}
@@ -147,6 +180,9 @@ func (l *live) reload() error {
 	if listens {
 		l.setBase(cfg)
 		l.serveModels()
+	}
+	if l.cluster != nil {
+		l.cluster.setConfig(cfg)
 	}
 	l.log.Info("the config has been loaded again", "config", cfg.Path)
 	return err

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/fleet"
+	"github.com/mcpbridge/mcpbridge/bridge/fleet/place"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/logbook"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
@@ -29,7 +30,7 @@ import (
 const defaultListen = "127.0.0.1:7332"
 
 func runServe(ctx context.Context, args []string, std streams) error {
-	f := newFlags("serve", "serve [flags] [-- COMMAND [ARG…]]", "Serves MCP over streamable HTTP (/mcp), legacy SSE (/sse) and WebSocket (/ws),\nand models with all tools to programs that use OpenAI's API (/v1)\nand to web pages (/chat).\n"+spoken(), std)
+	f := newFlags("serve", "serve [flags] [-- COMMAND [ARG…]]", "Serves MCP over streamable HTTP (/mcp), legacy SSE (/sse) and WebSocket (/ws),\nand models with all tools to programs that use OpenAI's or\nAnthropic's API (/v1) and to web pages (/chat).\n"+spoken(), std)
 	f.gateway = true
 	listen := f.String("listen", "", "listen on this `HOST:PORT`; port 0 lets the system pick one (default: \"listen\" in the config, else "+defaultListen+")")
 	cfg, _, err := f.parse(args)
@@ -50,7 +51,7 @@ func runServe(ctx context.Context, args []string, std streams) error {
 	f.book = logbook.New()
 	lenders := fleet.NewHub()
 	defer lenders.Close()
-	l, err := newLive(f, cfg, stack.Options{Lenders: lenders}, func() (*config.Config, error) {
+	l, err := newLive(f, cfg, stack.Options{Lenders: lenders, Places: place.New()}, func() (*config.Config, error) {
 		cfg, err := f.again()
 		if err != nil {
 			return nil, err
@@ -116,9 +117,28 @@ func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error
 		}
 		defer l.cluster.leave()
 		l.cluster.share(ctx, l.pool, l.log)
+		l.cluster.runs.share(ctx)
+		l.cluster.shareHistory(ctx, l.cfg, l.log)
+		l.shareLogins(ctx)
+		l.sharePins(ctx)
+		l.tokensChanged = l.cluster.shareTokens(ctx, l.cfg.TokenFile(), l.log)
+		for _, name := range []string{stopBook, pinsBook, tokensBook} {
+			go fleet.Reseal(ctx, l.cluster.node.Book(name, 0), nil)
+		}
+		stopLists, err := l.cluster.shareLists(l.Live, l.pool)
+		if err != nil {
+			return err
+		}
+		defer stopLists()
+		defer l.cluster.compareConfigs(l.log)()
+		l.pool.Lending().SetClustered()
+		l.cluster.places = l.opts.Places
+		l.cluster.places.Join(l.cluster.node, l.cluster.engine, l.cluster.self.ID)
 		opts.Nodes, commands.cluster = l.cluster.node, l.cluster
+		opts.Peers = map[string]http.Handler{psPath: http.HandlerFunc(commands.servePs), auditPath: http.HandlerFunc(commands.serveAudit), place.Path: l.cluster.places, web.NodesPath: l.pool.Lending()}
 	}
 	l.front = mcpserver.New(l, opts)
+	commands.askNode = l.front.Ask
 	if l.cfg.Path != "" {
 		defer onHangup(l.applyAnew, end)()
 	}
@@ -132,6 +152,7 @@ func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error
 	defer endServing(nil)
 	defer context.AfterFunc(ctx, func() {
 		if l.cluster != nil {
+			l.pool.Buckets.GiveBack(time.Second)
 			l.cluster.leave() // first, so that the other nodes go on with the sessions that end here
 		}
 		endServing(context.Cause(ctx))
@@ -153,7 +174,11 @@ func (l *live) setBase(cfg *config.Config) {
 
 // serverOptions returns the options of a config for a server of any carrier.
 func (l *live) serverOptions(cfg *config.Config) mcpserver.Options {
-	models := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*l.model.Load()).ServeHTTP(w, r) })
+	models := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		l.asking.Add(1)
+		defer l.asking.Add(-1)
+		(*l.model.Load()).ServeHTTP(w, r)
+	})
 	o := streamOptions(cfg, l.opts.Pool, l.log)
 	o.HiddenHeaders, o.TicketValues, o.Access = cfg.HiddenHeaders(), cfg.TicketValues(), l.entry.access(cfg)
 	o.Protected = map[string]http.Handler{"/v1/": models, "/v1/p/{profile}/": models, "/chat": l.chat, "/chat/p/{profile}": l.chat, webconsole.Path: l.console.handler()}
@@ -189,8 +214,8 @@ func streamOptions(cfg *config.Config, pool *stack.Pool, log *slog.Logger) mcpse
 // adoptable reports whether sessions have nothing of their own in the sources: another node can go on with
 // them.
 func adoptable(cfg *config.Config) bool {
-	return cfg.Cluster.Name != "" && !cfg.Lending.Enabled && !slices.ContainsFunc(cfg.Servers, func(s config.Server) bool {
-		return !(s.Sharing == "shared" || s.Sharing == "" && s.URL == "")
+	return cfg.Cluster.Name != "" && !slices.ContainsFunc(cfg.Servers, func(s config.Server) bool {
+		return !(s.Sharing == "shared" || s.Sharing == "" && s.URL == "" && s.Lender == "")
 	})
 }
 

@@ -28,26 +28,40 @@ func (l *live) serveModels() {
 		c, err := models.ByID(id)
 		return c, models.Settings(c.Name), err
 	}
-	var endpoint http.Handler = serve.New(serve.Options{
-		Toolbox: providers.NewToolbox(l),
-		Models:  models.Listed,
-		Model:   model,
-		Fallbacks: func(c providers.Candidate) []providers.Fallback {
-			all, err := models.Fallbacks(c)
-			if err != nil {
-				l.log.Warn("a fallback is not available", "reason", err)
-			}
-			return all
-		},
-		Caller:  mcpserver.CallerOf,
-		System:  cfg.Loop.System,
-		Loop:    loop,
-		AtOnce:  cfg.Limits.Completions,
-		MaxBody: int64(cfg.Limits.MessageBytes),
-		Log:     l.log,
+	fallbacks := func(c providers.Candidate) []providers.Fallback {
+		all, err := models.Fallbacks(c)
+		if err != nil {
+			l.log.Warn("a fallback is not available", "reason", err)
+		}
+		return all
+	}
+	opts := serve.Options{
+		Toolbox:   providers.NewToolbox(l),
+		Models:    models.Listed,
+		Model:     model,
+		Fallbacks: fallbacks,
+		Caller:    mcpserver.CallerOf,
+		System:    cfg.Loop.System,
+		Loop:      loop,
+		AtOnce:    cfg.Limits.Completions,
+		MaxBody:   int64(cfg.Limits.MessageBytes),
+		Log:       l.log,
 
 		Principals: cfg.Principals(),
-	})
+	}
+	if cfg.Cluster.Name != "" { // the front is made later
+		opts.NewID = func() string { return l.front.NewID() }
+		opts.Elsewhere = func(w http.ResponseWriter, r *http.Request, id string, body []byte) (bool, error) {
+			return l.front.Elsewhere(w, r, id, body)
+		}
+		opts.Break = func(request, id string) { l.cluster.runs.add(request, id, l.log) }
+		opts.Broken = func(request string) string { return l.cluster.runs.id(request) }
+		if cfg.Cluster.History.Enabled && (l.cluster == nil || l.cluster.kept != nil) { // a restart makes it begin
+			opts.Keep = func(key string, value []byte) { l.cluster.kept.put(key, value) }
+			opts.Kept = func(key string) ([]byte, error) { return l.cluster.kept.get(key) }
+		}
+	}
+	var endpoint http.Handler = serve.New(opts)
 	l.model.Store(&endpoint)
 	chat := serve.ChatOptions{
 		Source: l,
@@ -58,13 +72,14 @@ func (l *live) serveModels() {
 			c, err := models.Choose(stack.Choice{}, true)
 			return c, models.Settings(c.Name), err
 		},
-		Caller:   mcpserver.CallerOf,
-		Store:    func() providers.Store { return l.history.open(l.log) },
-		System:   cfg.Loop.System,
-		Loop:     chatLoop,
-		AtOnce:   cfg.Limits.Completions,
-		MaxBytes: int64(cfg.Limits.MessageBytes),
-		Log:      l.log,
+		Fallbacks: fallbacks,
+		Caller:    mcpserver.CallerOf,
+		Store:     func() providers.Store { return l.history.open(l.log) },
+		System:    cfg.Loop.System,
+		Loop:      chatLoop,
+		AtOnce:    cfg.Limits.Completions,
+		MaxBytes:  int64(cfg.Limits.MessageBytes),
+		Log:       l.log,
 
 		Principals: cfg.Principals(),
 	}

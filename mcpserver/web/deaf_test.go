@@ -17,7 +17,7 @@ import (
 func TestDeaf(t *testing.T) {
 	for _, era := range []string{modern, legacy} {
 		t.Run(era, func(t *testing.T) {
-			h := newLender(t, web.Limits{Timeout: 500 * time.Millisecond}, mcpserver.Options{QueueBytes: 1 << 20})
+			h := newLender(t, web.Limits{Timeout: 5 * time.Second}, mcpserver.Options{QueueBytes: 1 << 20})
 			deaf := newDeaf(t, h, era)
 			quick, caller := newPeer(t, h.Server, era, ""), newPeer(t, h.Server, era, "")
 			quick.serve = func(m frame) { quick.answer(m, `{"content":[]}`) }

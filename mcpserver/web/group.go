@@ -1,10 +1,12 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,9 +27,9 @@ type group struct {
 
 	mu       sync.Mutex // guards the fields below, and those of tabs that say so
 	sessions map[*session]struct{}
-	tabs     []*tab // that lend tools, in the order in which they came
-	handles  int    // the last handle
-	focused  int64  // counts the changes of the focus
+	lenders  []*tab // that lend tools
+	tabs     []*tab // the newest one of each page, in the order in which the pages came
+	clock    int64  // the latest of the times that tabs have
 }
 
 // offered is the tools of a group. It is immutable.
@@ -140,6 +142,7 @@ func (g *group) viewOf(client *bridge.Caller) (view *session) {
 
 // update makes the tools of the tabs those offered, and tells the sessions what has changed. g.mu is held.
 func (g *group) update() {
+	g.arrange()
 	before, now := g.offered.Load(), &offered{byName: map[string]*offer{}, tabs: len(g.tabs)}
 	for _, t := range slices.Backward(g.tabs) {
 		for _, tool := range t.tools {
@@ -178,6 +181,40 @@ func (g *group) update() {
 		g.notify(bridge.Resources.Changed(), nil)
 	}
 	g.notify(wire.NotificationResourceUpdated, tabsUpdated)
+	g.lending.tellOthers(g)
+}
+
+// arrange sets the tabs. g.mu is held.
+func (g *group) arrange() {
+	newest := map[string]*tab{} // by page
+	for _, t := range g.lenders {
+		if other := newest[t.id]; other == nil || other.since < t.since {
+			newest[t.id] = t
+		}
+	}
+	g.tabs = nil
+	for _, t := range g.lenders {
+		if t.id == "" || newest[t.id] == t {
+			g.tabs = append(g.tabs, t)
+		}
+	}
+	slices.SortFunc(g.tabs, func(a, b *tab) int { return cmp.Or(cmp.Compare(a.came, b.came), cmp.Compare(a.info.Tab, b.info.Tab)) })
+}
+
+// tick returns a time, in nanoseconds since 1970 or more, that is later than all that this node knows of for the group:
+// with it the nodes of a cluster agree on an order, whatever their clocks say. g.mu is held.
+func (g *group) tick() int64 {
+	g.clock = max(g.clock+1, time.Now().UnixNano())
+	return g.clock
+}
+
+// newHandle returns a handle that no tab has had.
+func (l *Lending) newHandle() string {
+	handle := strconv.FormatInt(l.handles.Add(1), 10)
+	if run := l.run.Load(); run != nil {
+		return *run + handle
+	}
+	return handle
 }
 
 // describe returns what callers are told of the tabs.
@@ -210,7 +247,7 @@ func (g *group) notify(method string, params []byte) {
 // latest returns the tab that was focused last, of several the one that came last if none was.
 func (g *group) latest(tabs []*tab) (latest *tab) {
 	for _, t := range tabs {
-		if latest == nil || t.focused > latest.focused || t.focused == latest.focused && t.number > latest.number {
+		if latest == nil || t.focused > latest.focused || t.focused == latest.focused && t.came > latest.came {
 			latest = t
 		}
 	}
@@ -227,11 +264,7 @@ func (g *group) Call(ctx context.Context, name string, arguments json.RawMessage
 	if err != nil {
 		return nil, err
 	}
-	if err := t.limiter.Enter(ctx, g.principal, g.lending.limits.Load().Timeout); err != nil {
-		return nil, err
-	}
-	defer t.limiter.Leave(g.principal)
-	return t.call(ctx, o.tool, arguments)
+	return t.call(ctx, o.tool, arguments, func(progress, total float64, message string) { bridge.Progress(ctx, progress, total, message) })
 }
 
 const mostNamed = 10 // tabs, in an error

@@ -18,16 +18,22 @@ const LentTools = "lent tools"
 // Lending has the tools that clients lend, such as those of web pages. Callers of the same principal see
 // them, on every carrier, and no others. Its methods may be called by many goroutines at once.
 type Lending struct {
-	none   *bridge.List // of resources
-	limits atomic.Pointer[Limits]
+	none    *bridge.List // of resources
+	limits  atomic.Pointer[Limits]
+	run     atomic.Pointer[string] // begins the handles of tabs; nil without a cluster
+	handles atomic.Int64           // the last handle
+	served  atomic.Int64           // calls of other nodes
 
 	mu     sync.Mutex // guards groups, and their users
 	groups map[bridge.Principal]*group
+
+	telling sync.Mutex           // guards tellers, and what they have to tell
+	tellers map[*teller]struct{} // of the other nodes
 }
 
 // NewLending returns a Lending without clients.
 func NewLending() *Lending {
-	l := &Lending{none: bridge.NewList(bridge.Resources, nil), groups: map[bridge.Principal]*group{}}
+	l := &Lending{none: bridge.NewList(bridge.Resources, nil), groups: map[bridge.Principal]*group{}, tellers: map[*teller]struct{}{}}
 	l.SetLimits(Limits{})
 	return l
 }
@@ -41,9 +47,15 @@ func (l *Lending) SetLimits(limits Limits) {
 
 // Join is for mcpserver.Options.Lend.
 func (l *Lending) Join(client *bridge.Caller) mcpserver.Lender {
+	t := l.newTab(client.Principal)
+	t.client, t.calls = client, map[int64]progress{}
+	return t
+}
+
+// newTab returns a tab that is in use until it has left.
+func (l *Lending) newTab(principal bridge.Principal) *tab {
 	limits := l.limits.Load()
-	return &tab{group: l.use(client.Principal), client: client, calls: map[int64]context.Context{},
-		limiter: bridge.NewLimiter("the client that carries it out is", limits.Calls, limits.Queue)}
+	return &tab{group: l.use(principal), limiter: bridge.NewLimiter("the client that carries it out is", limits.Calls, limits.Queue)}
 }
 
 // Wrap returns a source that shows each caller the tools lent to its principal, behind those of source, as

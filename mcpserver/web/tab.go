@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"reflect"
 	"slices"
 	"strconv"
 
@@ -17,19 +18,25 @@ import (
 // tab is a client that lends tools: a page, or any other client on a connection.
 type tab struct {
 	group   *group
-	client  *bridge.Caller
+	client  *bridge.Caller  // nil where it is connected to another node
+	node    *node           // that node, else nil
 	limiter *bridge.Limiter // of its calls
 
 	// The fields below are guarded by group.mu.
 	left      bool
 	id        string // by which a page that connects again is known
-	number    int    // of its handle; 0 while it lends nothing
 	info      Tab
-	focused   int64 // when it was, as group.focused counts
+	came      int64 // when its page did, as group.tick says, which orders the tabs; 0 while it lends nothing
+	since     int64 // when its connection did
+	focused   int64 // when it was; 0 if never
+	loans     int   // counts the changes of info and tools
 	tools     []*lentTool
 	lastToken int64
-	calls     map[int64]context.Context // by the token of their progress
+	calls     map[int64]progress // by the token of their progress
 }
+
+// progress takes note of the progress of a call, as bridge.Progress does, and never blocks.
+type progress func(progress, total float64, message string)
 
 // loan is the params of a request that lends tools.
 type loan struct {
@@ -70,13 +77,15 @@ func (t *tab) Lend(ctx context.Context, params *wire.Params) bridge.Reply {
 	if t.left {
 		return bridge.Failed(toolformat.Errorf(toolformat.Unavailable, "the connection has ended"))
 	}
-	if t.number == 0 && len(g.tabs) >= limits.Clients && g.indexOf(given.Page.ID) < 0 {
+	if t.came == 0 && len(g.tabs) >= limits.Clients && g.indexOf(given.Page.ID) < 0 {
 		return bridge.Failed(toolformat.Errorf(toolformat.Unavailable, "%d clients of one principal lend tools already (lending.clients in the bridge's config)", len(g.tabs)))
 	}
 	tools, crowded := g.admit(t, tools, limits.Tools)
 	refusals = append(refusals, crowded...)
-	t.enter(&given)
-	t.tools = tools
+	if t.enter(&given) || !slices.EqualFunc(t.tools, tools, func(a, b *lentTool) bool { return string(a.raw) == string(b.raw) }) {
+		t.tools = tools
+		t.loans++
+	}
 	g.update()
 	result, _ := json.Marshal(map[string]any{"tab": t.info.Tab, "refused": refusals}) // cannot fail: strings
 	return bridge.Result(result, nil)
@@ -109,26 +118,28 @@ func (l *Limits) readTools(definitions []json.RawMessage) (tools []*lentTool, re
 	return tools, refusals
 }
 
-// enter makes the tab one of the group, in place of an earlier connection of the same page. group.mu is held.
-func (t *tab) enter(given *loan) {
-	g := t.group
-	if t.number == 0 {
-		g.handles++
-		t.number = g.handles
+// enter makes the tab one of the group, in place of an earlier connection of the same page, and reports whether what
+// callers are told of it has changed. group.mu is held.
+func (t *tab) enter(given *loan) (changed bool) {
+	g, handle := t.group, t.info.Tab
+	if t.came == 0 {
+		t.since = g.tick()
+		t.came = t.since
 		if i := g.indexOf(given.Page.ID); i >= 0 {
-			t.number, t.focused = g.tabs[i].number, g.tabs[i].focused
-			g.tabs[i] = t
+			handle, t.came, t.focused = g.tabs[i].info.Tab, g.tabs[i].came, g.tabs[i].focused
 		} else {
-			g.tabs = append(g.tabs, t)
+			handle = g.lending.newHandle()
 		}
+		g.lenders = append(g.lenders, t)
 	}
+	id, info := t.id, t.info
 	t.id = clip(given.Page.ID)
 	name, _ := wire.Text(wire.Lookup(t.client.Info, "name"))
-	t.info = Tab{Principal: g.principal.Name, Tab: strconv.Itoa(t.number), Title: clip(given.Page.Title), URL: clip(given.Page.URL), Client: clip(name), Tools: []string{}}
+	t.info = Tab{Principal: g.principal.Name, Tab: handle, Title: clip(given.Page.Title), URL: clip(given.Page.URL), Client: clip(name), Tools: []string{}}
 	if given.Page.Focused {
-		g.focused++
-		t.focused = g.focused
+		t.focused = g.tick()
 	}
+	return t.id != id || !reflect.DeepEqual(t.info, info)
 }
 
 // indexOf returns the place of an earlier connection of a page, or -1. g.mu is held.
@@ -152,17 +163,17 @@ func (t *tab) Notify(method string, params *wire.Params) {
 	g.mu.Lock()
 	if method != wire.NotificationProgress {
 		defer g.mu.Unlock()
-		if t.number > 0 && !t.left && (t.focused != g.focused || g.focused == 0) {
-			g.focused++
-			t.focused = g.focused
+		if t.came > 0 && !t.left && (t.focused == 0 || g.latest(g.tabs) != t) {
+			t.focused = g.tick()
 			g.notify(wire.NotificationResourceUpdated, tabsUpdated) // the tools are what they were
+			g.lending.tellOthers(g)
 		}
 		return
 	}
 	token, _ := strconv.ParseInt(string(params.Get(wire.ProgressToken)), 10, 64)
-	ctx := t.calls[token]
+	tell := t.calls[token]
 	g.mu.Unlock()
-	if ctx == nil {
+	if tell == nil {
 		return
 	}
 	var p struct {
@@ -170,7 +181,7 @@ func (t *tab) Notify(method string, params *wire.Params) {
 		Message         string
 	}
 	if json.Unmarshal(params.Raw, &p) == nil {
-		bridge.Progress(ctx, p.Progress, p.Total, p.Message)
+		tell(p.Progress, p.Total, p.Message)
 	}
 }
 
@@ -186,17 +197,24 @@ func (t *tab) withdraw() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	t.left = true
-	if i := slices.Index(g.tabs, t); i >= 0 {
-		g.tabs = slices.Delete(slices.Clone(g.tabs), i, i+1)
+	if i := slices.Index(g.lenders, t); i >= 0 {
+		g.lenders = slices.Delete(g.lenders, i, i+1)
 		g.update()
 	}
 }
 
-// call has the client carry out a call.
-func (t *tab) call(ctx context.Context, tool *lentTool, arguments json.RawMessage) (*toolformat.Result, error) {
-	token, ok := t.begin(ctx)
+// call has the client carry out a call, when it is the turn of that.
+func (t *tab) call(ctx context.Context, tool *lentTool, arguments json.RawMessage, tell progress) (*toolformat.Result, error) {
+	if err := t.limiter.Enter(ctx, t.group.principal, t.group.lending.limits.Load().Timeout); err != nil {
+		return nil, err
+	}
+	defer t.limiter.Leave(t.group.principal)
+	if t.node != nil {
+		return t.node.call(ctx, t, tool.name, arguments, tell)
+	}
+	token, ok := t.begin(tell)
 	if !ok {
-		return nil, toolformat.Errorf(toolformat.Unavailable, "tool %s: the client that has it has gone before the call: call again", tool.name)
+		return nil, goneBefore(tool.name)
 	}
 	defer t.end(token)
 	params := wire.AppendString([]byte(`{"name":`), tool.name)
@@ -213,11 +231,18 @@ func (t *tab) call(ctx context.Context, tool *lentTool, arguments json.RawMessag
 	return nil, failure
 }
 
-func (t *tab) begin(ctx context.Context) (token int64, ok bool) {
+// goneBefore returns the error of a call that surely has not run.
+func goneBefore(tool string) *toolformat.Error {
+	gone := toolformat.Errorf(toolformat.Unavailable, "tool %s: the client that has it has gone before the call: call again", tool)
+	gone.NotRun = true
+	return gone
+}
+
+func (t *tab) begin(tell progress) (token int64, ok bool) {
 	t.group.mu.Lock()
 	defer t.group.mu.Unlock()
 	t.lastToken++
-	t.calls[t.lastToken] = ctx
+	t.calls[t.lastToken] = tell
 	return t.lastToken, !t.left
 }
 

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -85,16 +86,23 @@ func newLentTool(raw []byte, maxBytes int) (tool *lentTool, err error) {
 	if tool.untrusted {
 		b = append(append(b, `,"_meta":`...), untrustedMeta...)
 	}
-	it, err := bridge.NewItem(bridge.Tools, append(b, '}'))
+	var compact bytes.Buffer               // as the nodes of a cluster tell each other
+	json.Compact(&compact, append(b, '}')) // cannot fail: it is JSON
+	it, err := bridge.NewItem(bridge.Tools, compact.Bytes())
 	if err == nil {
 		it, _, err = bridge.Visible(bridge.Tools, it)
 	}
 	if err != nil {
 		return tool, err
 	}
-	tool.raw, tool.alone = it.Raw, it.Tool()
-	tool.chooses()
+	tool.define(it)
 	return tool, nil
+}
+
+// define sets what callers see of the tool, whose definition is an item of a list.
+func (l *lentTool) define(it bridge.Item) {
+	l.name, l.raw, l.alone = it.Key, it.Raw, it.Tool()
+	l.chooses()
 }
 
 const untrustedMeta = `{"` + metaUntrusted + `":true}`

@@ -289,7 +289,7 @@ func TestTooLongAnnounced(t *testing.T) {
 			}
 			defer conn.Close()
 			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\n%s\r\n\r\n", path, header)
-			conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+			conn.SetReadDeadline(time.Now().Add(time.Minute))
 			if resp, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || resp.StatusCode != http.StatusRequestEntityTooLarge {
 				t.Errorf("%s, %q: %v %v, want 413", path, header, resp, err)
 			}

@@ -2,7 +2,9 @@ package serve_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -120,6 +122,40 @@ func TestFallbackModels(t *testing.T) {
 	}
 	if status, body := f.post("", ask+`"m"}`); status != http.StatusBadRequest || !strings.Contains(body, "models: expected an array, got a string") {
 		t.Errorf("%d %s", status, body)
+	}
+}
+
+// An answer has the name of the model that has given it: streamed from the first event on, if that was known by then. A
+// whole one, and the last event of Responses, have that of the last model.
+func TestNameOfFallback(t *testing.T) {
+	const chat, messages, responses = "chat/completions", "messages", "responses"
+	hi := `"max_tokens":9,"messages":[{"role":"user","content":"hi"}]`
+	asks := map[string]string{chat: hi, messages: hi, responses: `"input":"hi"`}
+	away := providers.Turn{Stop: providers.StopFailed}
+	first := []providers.Turn{away, says("ok")}
+	later := []providers.Turn{says("so", call("1", "double", `{"n":4}`)), away, says("ok")}
+	for _, c := range []struct {
+		path   string
+		stream bool
+		turns  []providers.Turn
+		want   string // the models in the answer
+	}{
+		{chat, false, first, "n"}, {messages, false, first, "n"}, {responses, false, first, "n"},
+		{chat, true, first, "nnn"}, {messages, true, first, "n"}, {responses, true, first, "nnn"},
+		{chat, false, later, "n"}, {messages, false, later, "n"}, {responses, false, later, "n"},
+		{chat, true, later, "mmnn"}, {messages, true, later, "m"}, {responses, true, later, "mmn"},
+		{chat, true, first[1:], "mmm"}, {messages, false, first[1:], "m"}, {responses, true, first[1:], "mmm"},
+	} {
+		f := newFront(t, c.turns...)
+		f.err = &providers.APIError{Status: http.StatusServiceUnavailable, Message: "away"}
+		_, body := f.postTo("/v1/"+c.path, "", fmt.Sprintf(`{"model":"here/m","models":["here/n"],"stream":%t,%s}`, c.stream, asks[c.path]))
+		got := ""
+		for _, m := range regexp.MustCompile(`"model":"here/(.)"`).FindAllStringSubmatch(body, -1) {
+			got += m[1]
+		}
+		if got != c.want {
+			t.Errorf("%s, stream %t: models %s, want %s: %s", c.path, c.stream, got, c.want, body)
+		}
 	}
 }
 

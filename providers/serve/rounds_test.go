@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"crypto/rand"
 	"fmt"
 	"strings"
 	"testing"
@@ -8,9 +9,27 @@ import (
 	"github.com/mcpbridge/mcpbridge/providers"
 )
 
+// Ids that are too long for a provider are replaced wherever they stand.
+func TestShortenIDs(t *testing.T) {
+	long := "call_" + strings.Repeat("x", 60)
+	message := providers.Message{Role: providers.RoleAssistant, Raw: &providers.Raw{Items: []byte(`[{"call_id":"` + long + `"}]`)}}
+	message.Parts = []providers.Part{{Type: providers.PartCall, Call: &providers.Call{ID: long}}, {Type: providers.PartCall, Call: &providers.Call{ID: "call_1"}}}
+	results := providers.Message{Role: providers.RoleUser, Parts: []providers.Part{
+		{Type: providers.PartResult, Result: &providers.Result{ID: long}}, {Type: providers.PartResult, Result: &providers.Result{ID: "call_1"}},
+	}}
+	shortenIDs([]providers.Message{message, results})
+	id := message.Parts[0].Call.ID
+	if len(id) > maxID || results.Parts[0].Result.ID != id || string(message.Raw.Items) != `[{"call_id":"`+id+`"}]` {
+		t.Errorf("%s, %s, %s", id, results.Parts[0].Result.ID, message.Raw.Items)
+	}
+	if message.Parts[1].Call.ID != "call_1" || results.Parts[1].Result.ID != "call_1" {
+		t.Error("a short id was replaced")
+	}
+}
+
 // The rounds of a principal are evicted by its own, not by those of others.
 func TestRoundsOfOthers(t *testing.T) {
-	h := newHiddenRounds(10_000)
+	h := newHiddenRounds(10_000, &Options{NewID: rand.Text})
 	keep := func(principal string, n int) digest {
 		e := &entry{principal: principal, messages: []providers.Message{providers.UserText(strings.Repeat("x", 400))}}
 		e.key[0], e.key[1] = principal[0], byte(n)

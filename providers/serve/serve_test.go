@@ -23,7 +23,7 @@ import (
 // scripted is a provider with fixed turns.
 type scripted struct {
 	mu       sync.Mutex
-	turns    []providers.Turn
+	turns    []providers.Turn  // one with StopFailed fails with err
 	letters  bool              // its deltas are single letters
 	format   toolformat.Format // "" means Anthropic's
 	err      error
@@ -42,6 +42,9 @@ func (s *scripted) Turn(_ context.Context, req *providers.Request, emit func(pro
 	}
 	turn := s.turns[0]
 	s.turns = s.turns[1:]
+	if turn.Stop == providers.StopFailed {
+		return nil, s.err
+	}
 	for _, p := range turn.Message.Parts {
 		if p.Type == providers.PartThinking {
 			emit(providers.Event{Type: providers.EventThinkingDelta, Text: p.Text})
@@ -107,10 +110,11 @@ func newFront(t *testing.T, turns ...providers.Turn) *front {
 		Toolbox: providers.NewToolbox(native),
 		Models:  func(context.Context) []string { return []string{"here/m"} },
 		Model: func(id string) (providers.Candidate, providers.Settings, error) {
-			if id != "here/m" {
+			model, ours := strings.CutPrefix(id, "here/")
+			if !ours || model != "m" && model != "n" {
 				return providers.Candidate{}, providers.Settings{}, toolformat.Errorf(toolformat.NotFound, "model %s is unknown", id)
 			}
-			return providers.Candidate{Provider: f.scripted, Model: "m"}, providers.Settings{MaxTokens: 7}, nil
+			return providers.Candidate{Name: "here", Provider: f.scripted, Model: model}, providers.Settings{MaxTokens: 7}, nil
 		},
 		Caller: func(r *http.Request) bridge.Caller {
 			return bridge.Caller{Principal: bridge.Principal{Name: r.Header.Get("Who")}}
@@ -307,7 +311,7 @@ func TestProviderFails(t *testing.T) {
 		if status, body := f.post("ann", ask); status != c.status || !strings.Contains(body, c.err.Message) || !strings.Contains(body, `"code":"`+cmp.Or(c.err.Code, "unavailable")) {
 			t.Errorf("%v: %d %s", c.err, status, body)
 		}
-		if log := f.log.String(); !strings.Contains(log, `msg="a request for a model failed" provider=scripted model=m principal=ann error=`) {
+		if log := f.log.String(); !strings.Contains(log, `msg="a request for a model failed" provider=here model=m principal=ann error=`) {
 			t.Errorf("%v: logged %s", c.err, log)
 		}
 	}

@@ -32,6 +32,8 @@ type Entry struct {
 	Value    []byte // not to be changed
 	Revision uint64 // grows with each change of any key of the bucket
 	Deleted  bool   // in a watch: the key was deleted, or its time has passed
+
+	Written time.Time // by the clock of NATS; not in a watch
 }
 
 // markerTTL is how long it can be seen that a key was deleted, by a watch that begins again.
@@ -43,6 +45,9 @@ const (
 	deleteOperation = "DEL"
 )
 
+// maxKeys bounds the keys of a bucket: one more fails with ErrUnavailable. NATS needs some 200 bytes for each.
+const maxKeys = 1_000_000
+
 // Bucket returns the bucket of a name, which is letters and digits. It is made when it is first used. A value
 // is kept for ttl after it was written; 0 keeps it until it is deleted.
 func (e *Engine) Bucket(name string, ttl time.Duration) *Bucket {
@@ -50,12 +55,18 @@ func (e *Engine) Bucket(name string, ttl time.Duration) *Bucket {
 	b.prefix = "$KV." + b.name[len("KV_"):] + "."
 	b.config = jetstream.StreamConfig{
 		Name: b.name, Subjects: []string{b.prefix + ">"}, Storage: jetstream.FileStorage,
-		MaxMsgsPerSubject: 1, MaxMsgs: -1, MaxBytes: -1, MaxMsgSize: -1, MaxConsumers: -1, MaxAge: ttl,
+		MaxMsgsPerSubject: 1, MaxMsgs: maxKeys, MaxBytes: -1, MaxMsgSize: -1, MaxConsumers: -1, MaxAge: ttl,
 		Discard: jetstream.DiscardNew, AllowRollup: true, DenyDelete: true, // as every bucket of NATS
 		AllowMsgTTL: true, SubjectDeleteMarkerTTL: markerTTL,
 		// AllowDirect is not set: a server that lags behind would answer.
 	}
 	return b
+}
+
+// Bounded bounds the bytes of a bucket, beyond which the values that were written first are deleted. It is to be called
+// before any method of it.
+func Bounded(b *Bucket, bytes int64) {
+	b.config.MaxBytes, b.config.Discard = bytes, jetstream.DiscardOld
 }
 
 // Get returns the value of a key.
@@ -148,7 +159,7 @@ func (b *Bucket) last(ctx context.Context, key string) (entry Entry, err error) 
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return ErrNotFound
 		} else if err == nil {
-			entry = Entry{Key: key, Value: m.Data, Revision: m.Sequence, Deleted: isMarker(m.Header)}
+			entry = Entry{Key: key, Value: m.Data, Revision: m.Sequence, Deleted: isMarker(m.Header), Written: m.Time}
 		}
 		return err
 	})
@@ -204,9 +215,13 @@ func (b *Bucket) open(ctx context.Context) (jetstream.Stream, error) {
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another node was faster
 			s, err = b.e.js.Stream(ctx, b.name)
 		}
-	} else if err == nil && s.CachedInfo().Config.Replicas < b.replicas() {
-		if more, err := b.replicate(ctx, b.e.js.UpdateStream, s.CachedInfo().Config); err == nil {
-			s = more
+	} else if err == nil {
+		next := s.CachedInfo().Config
+		if bounded := b.config.MaxBytes > 0 && b.config.MaxBytes != next.MaxBytes; bounded || next.Replicas < b.replicas() {
+			next.MaxBytes = b.config.MaxBytes
+			if more, err := b.replicate(ctx, b.e.js.UpdateStream, next); err == nil {
+				s = more
+			}
 		}
 	}
 	if err != nil {

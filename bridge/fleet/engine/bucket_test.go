@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -118,6 +119,23 @@ func TestBucketTTL(t *testing.T) {
 	changes, _ := watched(t, b, ">")
 	put(t, b, "x", "1", 0)
 	expect(t, changes, "x=1", "x deleted")
+}
+
+// A bucket that is bounded forgets what was written first, also if it was made with another bound.
+func TestBucketBounded(t *testing.T) {
+	t.Parallel()
+	e := openUp(t, startServer(t).ClientURL(), "a")
+	for _, bound := range []int64{1 << 20, 10 << 10} {
+		b := e.Bucket("bounded", 0)
+		Bounded(b, bound)
+		for i := range 30 {
+			put(t, b, fmt.Sprint("k", i), strings.Repeat("x", 1<<10), 0)
+		}
+		_, first := b.Get(t.Context(), "k0")
+		if _, err := b.Get(t.Context(), "k29"); err != nil || errors.Is(first, ErrNotFound) != (bound < 30<<10) {
+			t.Errorf("%d bytes: the last one: %v, the first one: %v", bound, err, first)
+		}
+	}
 }
 
 func TestWatchAcrossReconnect(t *testing.T) {

@@ -92,10 +92,10 @@ func freePorts(t *testing.T, n int) (ports []int) {
 	return ports
 }
 
-// open opens an Engine with short times, and closes it at the end of the test.
+// open opens an Engine with short leases, and closes it at the end of the test.
 func open(t *testing.T, url, node string, change ...func(*Options)) *Engine {
 	t.Helper()
-	o := Options{Cluster: "test", Node: node, URL: url, LeaseTTL: 2 * time.Second, presence: 2 * time.Second,
+	o := Options{Cluster: "test", Node: node, URL: url, LeaseTTL: 2 * time.Second,
 		Log: slog.New(slog.NewTextHandler(testLog{t}, &slog.HandlerOptions{Level: slog.LevelDebug})).With("node", node)}
 	for _, c := range change {
 		c(&o)

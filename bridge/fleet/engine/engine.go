@@ -32,8 +32,6 @@ type Options struct {
 	LeaseTTL time.Duration
 
 	Log *slog.Logger // nil for none
-
-	presence time.Duration // how long a node that has died is listed; 0 is 6 s
 }
 
 // Engine is this node's part in a cluster. Its methods may be called at once by several goroutines. A function
@@ -76,6 +74,7 @@ type Engine struct {
 const (
 	operationTimeout = 3 * time.Second // of an operation without a deadline of its own
 	beatInterval     = 2 * time.Second
+	presenceTime     = 3 * beatInterval // for which a node that has died is listed
 )
 
 // Open begins to take part in a cluster. It waits for at most two seconds for each server of the URL and goes
@@ -96,9 +95,6 @@ func Open(o Options) (*Engine, error) {
 	if o.LeaseTTL < time.Second {
 		return nil, fmt.Errorf("lease TTL %v: use at least 1s", o.LeaseTTL)
 	}
-	if o.presence == 0 {
-		o.presence = 6 * time.Second
-	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -110,7 +106,7 @@ func Open(o Options) (*Engine, error) {
 		e.cancel()
 		return nil, err
 	}
-	e.presence = e.Bucket("node", o.presence)
+	e.presence = e.Bucket("node", presenceTime)
 	e.presence.config.Storage = jetstream.MemoryStorage
 	e.start(e.keep)
 	e.watchNodes()

@@ -28,8 +28,9 @@ type Lease struct {
 	done   chan struct{}
 	kick   chan struct{}
 
-	term   atomic.Pointer[term] // nil when another has it
-	holder latest[Holder]
+	term    atomic.Pointer[term] // nil when another has it
+	holder  latest[Holder]
+	yielded atomic.Bool
 
 	mu    sync.Mutex // guards what follows
 	seen  record     // what the bucket has
@@ -99,12 +100,21 @@ func (t *term) lasts(now time.Time) bool {
 	return now.Before(t.until) && now.Round(0).Before(t.until.Round(0))
 }
 
+// Margin returns for how long no other node has the lease when this one has lost it.
+func (l *Lease) Margin() time.Duration { return l.e.options.LeaseTTL / 5 }
+
 // Holder returns who has the lease, as this node last heard.
 func (l *Lease) Holder() Holder { return l.holder.load() }
 
 // OnHolder calls f with what Holder returns, and then whenever that changes, until stop. What this node does
 // under the lease ends when Mine is false, or true with another token: f may not have seen what was between.
 func (l *Lease) OnHolder(f func(Holder)) (stop func()) { return follow(l.e, &l.holder, f) }
+
+// Yield gives the lease back as Close does, later than it returns, but Holder still says who has it.
+func (l *Lease) Yield() {
+	l.yielded.Store(true)
+	signal(l.kick)
+}
 
 // Close gives the lease back, if this node has it, and tries no more to get it. What is done under it must have
 // ended before.
@@ -144,6 +154,10 @@ func (l *Lease) run(ctx context.Context) {
 // step does what is to be done now and returns for how long there is nothing more.
 func (l *Lease) step(ctx context.Context) (wait time.Duration) {
 	t := l.term.Load()
+	if t != nil && l.yielded.Load() {
+		l.release()
+		t = nil
+	}
 	if t != nil && (!t.lasts(time.Now()) || l.e.superseded.Load()) {
 		l.e.log.Warn("a lease was not renewed in time", "lease", l.name)
 		l.lose()
@@ -200,6 +214,9 @@ func (l *Lease) campaign(ctx context.Context) time.Duration {
 	seen, since := l.seen, l.since
 	l.mu.Unlock()
 	l.tell(seen)
+	if l.yielded.Load() {
+		return time.Hour // or what is seen next
+	}
 	if !l.e.registered.Load() || l.e.superseded.Load() {
 		return l.retry()
 	}

@@ -7,10 +7,13 @@ import (
 
 func mine(h Holder) bool { return h.Mine }
 
+// lasting has leases outlast the pauses of a busy machine.
+func lasting(o *Options) { o.LeaseTTL = 6 * time.Second }
+
 func TestLease(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
-	a, b := openUp(t, s.ClientURL(), "a"), openUp(t, s.ClientURL(), "b")
+	a, b := openUp(t, s.ClientURL(), "a", lasting), openUp(t, s.ClientURL(), "b", lasting)
 	la := a.Lease("single.files")
 	first := until(t, "a has it", la.OnHolder, mine)
 	if token, held := la.Held(); !held || token != first.Token || first.Node != "a" || first.Epoch != a.Epoch() {

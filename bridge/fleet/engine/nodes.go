@@ -83,7 +83,7 @@ func (e *Engine) ping(node string, epoch uint64) string {
 
 // keep holds this node's place in the cluster, and finds out whether NATS answers.
 func (e *Engine) keep() {
-	ticker := time.NewTicker(min(beatInterval, e.options.presence/3))
+	ticker := time.NewTicker(beatInterval)
 	defer ticker.Stop()
 	for {
 		err := e.beat()

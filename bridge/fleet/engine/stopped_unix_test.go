@@ -19,6 +19,7 @@ func TestStoppedHolder(t *testing.T) {
 		holdAndAnswer(t, url)
 		return
 	}
+	t.Parallel()
 	s := startServer(t)
 	cmd := exec.Command(os.Args[0], "-test.run=^TestStoppedHolder$")
 	cmd.Env, cmd.Stderr = append(os.Environ(), "ENGINE_TEST_HOLDER="+s.ClientURL()), os.Stderr
@@ -68,7 +69,7 @@ func TestStoppedHolder(t *testing.T) {
 
 // holdAndAnswer gets a lease and then says for each line of its input whether it has it still.
 func holdAndAnswer(t *testing.T, url string) {
-	lease := openUp(t, url, "a").Lease("x")
+	lease := openUp(t, url, "a", lasting).Lease("x")
 	until(t, "held", lease.OnHolder, mine)
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		_, held := lease.Held()

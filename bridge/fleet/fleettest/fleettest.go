@@ -36,7 +36,13 @@ func NATS(t testing.TB) string {
 // Engine returns the engine of a node of a cluster on a NATS, which is closed at the end of the test.
 func Engine(t testing.TB, url, node string) *engine.Engine {
 	t.Helper()
-	e, err := engine.Open(engine.Options{Cluster: "test", Node: node, URL: url, Log: slog.New(slog.DiscardHandler)})
+	return EngineLeasing(t, url, node, 0)
+}
+
+// EngineLeasing is Engine for one with engine.Options.LeaseTTL.
+func EngineLeasing(t testing.TB, url, node string, ttl time.Duration) *engine.Engine {
+	t.Helper()
+	e, err := engine.Open(engine.Options{Cluster: "test", Node: node, URL: url, LeaseTTL: ttl, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +82,7 @@ func Keys(t testing.TB, secrets ...string) *fleet.Keys {
 	if len(secrets) == 0 {
 		secrets = []string{Secret}
 	}
-	k, err := fleet.NewKeys(secrets)
+	k, err := fleet.NewKeys("test", secrets)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // cluster is what makes this process one of several nodes. Without a Name it is the only one.
@@ -18,6 +19,28 @@ type cluster struct {
 	Routes      string   // host:port on which this node's NATS is joined; "" means port 6222 of the host of Address
 	Store       string   // absolute folder of what this node's NATS keeps
 	Replicas    int      // servers of NATS that keep each thing; 0 means three where there are as many
+	History     history
+}
+
+// history is what all nodes keep of conversations, so that another one goes on when a node has ended. A limit of 0 means
+// the default.
+type history struct {
+	Enabled  bool
+	Keep     time.Duration // after the last change of a conversation; default 30 days
+	MaxBytes int           // of all conversations, beyond which the oldest are gone; default 256 MiB
+}
+
+func (h *history) keys() keySet {
+	return keySet{
+		"keep":     {take: into(&h.Keep, readDays)},
+		"maxBytes": {take: into(&h.MaxBytes, readSize)},
+	}
+}
+
+// readHistory reads "history": true, or an object with settings.
+func readHistory(d *decoder, n node) (h history, ok bool) {
+	h.Enabled, ok = d.enabled(n, "settings", h.keys())
+	return h, ok
 }
 
 func (c *cluster) keys() keySet {
@@ -32,6 +55,7 @@ func (c *cluster) keys() keySet {
 		"routes":      {take: into(&c.Routes, readHostPort)},
 		"store":       {take: into(&c.Store, readPath)},
 		"replicas":    {take: into(&c.Replicas, readCount)},
+		"history":     {take: into(&c.History, readHistory)},
 	}
 }
 
@@ -53,6 +77,15 @@ func readCluster(d *decoder, n node) (c cluster, ok bool) {
 		d.errorf(n, `"store" is missing: the folder in which this node's NATS server keeps the cluster's state`)
 	}
 	return c, true
+}
+
+// checkPlacement refuses servers that serve would wait for before it is a node.
+func (c *Config) checkPlacement(d *decoder) {
+	for _, n := range d.placed {
+		if c.Cluster.Name != "" {
+			d.errorf(n, `"required" is true, but a server with "placement": "one" can be connected only once serve is a node of its cluster`)
+		}
+	}
 }
 
 // readClusterName reads a name that is part of NATS' subjects.

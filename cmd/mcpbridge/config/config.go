@@ -69,6 +69,7 @@ type Config struct {
 	// UsesWorkspace says that the file refers to the workspace folder.
 	UsesWorkspace bool
 
+	text     []byte   // of the file
 	envFiles []string // absolute
 	getenv   func(name string) (value string, ok bool)
 }
@@ -224,7 +225,7 @@ func (l Loader) parse(path string, data []byte, mode fs.FileMode) (*Config, erro
 	}
 	d := l.newDecoder(path, dir, data)
 	d.guard(mode)
-	c.Dir, c.getenv = dir, d.lookup
+	c.Dir, c.getenv, c.text = dir, d.lookup, data
 	if root, ok := d.parse(); ok && !d.foreign(root) {
 		d.duplicates(root)
 		d.object(root, c.keys())
@@ -233,6 +234,7 @@ func (l Loader) parse(path string, data []byte, mode fs.FileMode) (*Config, erro
 		}
 		c.checkClaims(d)
 		c.checkExchanges(d)
+		c.checkPlacement(d)
 	}
 	if err := d.err(); err != nil {
 		return nil, err
@@ -254,7 +256,15 @@ func (c *Config) Files() []string {
 	if err != nil {
 		own = filepath.Join(c.Dir, filepath.Base(c.Path))
 	}
-	all := append([]string{own, tokens.Path(own)}, c.envFiles...)
+	all := slices.Concat([]string{own, tokens.Path(own)}, c.envFiles, c.definitionFiles())
+	if c.CA != "" {
+		all = append(all, c.CA)
+	}
+	return append(all, c.TLS.files()...)
+}
+
+// definitionFiles are those of Files that define tools.
+func (c *Config) definitionFiles() (all []string) {
 	for _, d := range c.Tools {
 		switch {
 		case d.Files == "":
@@ -269,10 +279,7 @@ func (c *Config) Files() []string {
 			all = append(all, api.Import.File)
 		}
 	}
-	if c.CA != "" {
-		all = append(all, c.CA)
-	}
-	return append(all, c.TLS.files()...)
+	return all
 }
 
 // IsConfig reports whether data is a config with servers, or such a block of another client.

@@ -38,6 +38,7 @@ type decoder struct {
 	servers  []string    // names of all servers, including disabled ones
 	claims   []node      // that use claims
 	atEnd    []func()    // checks that need the whole file
+	placed   []node      // servers that are required, and run on one node of a cluster
 
 	exchanges []node // that exchange the access tokens of callers
 

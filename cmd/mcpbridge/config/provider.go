@@ -19,6 +19,7 @@ type Provider struct {
 	Type            string                 // default: Name
 	APIKey          string                 // default: the vendor's customary environment variable
 	Token           func() (string, error) // runs the command that prints a bearer token, in place of APIKey; may be nil
+	Credentials     string                 // of a cloud, in place of APIKey: "aws", "google" or "azure"; may be ""
 	Model           string
 	BaseURL         string
 	Headers         map[string]string
@@ -120,6 +121,8 @@ func (d *decoder) provider(n node) Provider {
 		d.errorf(n.key(), `needs a "type": %s`, strings.Join(d.loader.ProviderTypes, ", "))
 	case p.Token != nil && p.APIKey != "":
 		d.errorf(n.key(), `has both "apiKey" and "tokenCommand": remove one`)
+	case p.Credentials != "" && (p.Token != nil || p.APIKey != "" || p.BaseURL == ""):
+		d.errorf(n.key(), `"credentials" needs a "baseUrl", and neither "apiKey" nor "tokenCommand"`)
 	case p.Grammar != "" && p.Tools != "prompted" && p.Type != "prompted":
 		d.errorf(n.key(), `"grammar" needs "tools": "prompted"`)
 	case (p.Type == TypeReplay) != (len(p.Scripts) > 0):
@@ -147,6 +150,7 @@ func (p *Provider) keys(types []string) keySet {
 		"type":            {take: into(&p.Type, readType)},
 		"apiKey":          {take: into(&p.APIKey, readKey)},
 		"tokenCommand":    {take: into(&p.Token, readTokenCommand)},
+		"credentials":     {take: into(&p.Credentials, oneOf(words("aws", "google", "azure")))},
 		"model":           {take: into(&p.Model, readText)},
 		"baseUrl":         {take: into(&p.BaseURL, readBaseURL)},
 		"baseURL":         {take: into(&p.BaseURL, readBaseURL), same: "baseUrl"},

@@ -234,10 +234,12 @@ func TestTokenCommand(t *testing.T) {
 		t.Errorf("%q, %v", token, err)
 	}
 	for text, want := range map[string]string{
-		`"tokenCommand": "x", "apiKey": "k"`: `has both "apiKey" and "tokenCommand": remove one`,
-		`"tokenCommand": "x 'y"`:             "tokenCommand: ",
-		`"tokenCommand": ""`:                 "tokenCommand: ",
-		`"tokenCommand": ["x"]`:              "tokenCommand: expected a string",
+		`"tokenCommand": "x", "apiKey": "k"`:  `has both "apiKey" and "tokenCommand": remove one`,
+		`"credentials": "aws", "apiKey": "k"`: `"credentials" needs a "baseUrl", and neither "apiKey" nor "tokenCommand"`,
+		`"credentials": "oracle"`:             `credentials: unknown value "oracle" (known: aws, azure, google)`,
+		`"tokenCommand": "x 'y"`:              "tokenCommand: ",
+		`"tokenCommand": ""`:                  "tokenCommand: ",
+		`"tokenCommand": ["x"]`:               "tokenCommand: expected a string",
 	} {
 		if _, err := parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)

@@ -31,6 +31,7 @@ type Server struct {
 	Env     map[string]string // added to the basic variables that every server gets; includes envFile, which env overrides
 	Dir     string            // "cwd"; default: the bridge's working directory
 	Sandbox *sandbox.Policy   // what its process may do; nil means whatever the bridge may
+	Single  bool              // "placement" is "one": a node of the cluster runs it for all of them
 
 	URL     string            // http, https, ws or wss
 	Headers map[string]string // sent with each request, or with the WebSocket handshake
@@ -100,6 +101,7 @@ func (s *Server) keys(envFile *string, box *sandboxed) keySet {
 		"envFile":     {take: into(envFile, readPath), only: "command"},
 		"cwd":         {take: into(&s.Dir, readCwd), only: "command"},
 		"sandbox":     {take: into(box, readSandbox), only: "command"},
+		"placement":   {take: into(&s.Single, readPlacement), only: "command"},
 
 		"url":       {take: into(&s.URL, readURL), only: "url"},
 		"serverUrl": {take: into(&s.URL, readURL), only: "url", same: "url"},
@@ -188,6 +190,12 @@ func readTransport(d *decoder, n node) (string, bool) {
 		}
 	}
 	return oneOf(transports)(d, n)
+}
+
+// readPlacement reads on how many nodes of a cluster a server runs.
+func readPlacement(d *decoder, n node) (single, ok bool) {
+	_, ok = oneOf(words("one"))(d, n)
+	return ok, ok
 }
 
 // readCredentials reads whose credentials a server gets.
@@ -352,6 +360,9 @@ func (d *decoder) checkServer(n node, s *Server, reach string) {
 	}
 	if s.Forward {
 		d.checkForward(n, s)
+	}
+	if s.Single && s.Required {
+		d.placed = append(d.placed, n.key())
 	}
 	switch {
 	case s.PerIdentity && s.Sharing == "shared":

@@ -59,6 +59,7 @@ var rules = []struct {
 	{"bridge/fleet/engine/...", nil},
 	{"bridge/fleet/fleettest", []string{"bridge/fleet", "bridge/fleet/engine"}},
 	{"bridge/fleet/internal/mux", nil},
+	{"bridge/fleet/place", with(centre, "bridge/fleet", "bridge/fleet/engine")},
 	{"bridge/fleet", with(centre, "bridge/fleet/engine", "bridge/fleet/internal/mux")},
 	{"bridge/*", with(centre, "bridge/internal/*")},
 

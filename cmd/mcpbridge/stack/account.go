@@ -23,9 +23,9 @@ type accounts struct {
 }
 
 // accountsAt returns the accounts at a server.
-func (s *Stack) accountsAt(server *config.Server, operator *oauth.Client, store oauth.Store) *accounts {
+func (s *Stack) accountsAt(server *config.Server, operator *oauth.Client, logins, tokens oauth.Store) *accounts {
 	return &accounts{server: server.Name, desk: &s.pool.Desk, operator: operator, login: func(identity string) (*oauth.Client, error) {
-		return NewLogin(s.cfg, server, store, identity)
+		return NewLogin(s.cfg, server, logins, tokens, identity)
 	}}
 }
 

@@ -9,8 +9,8 @@
 // (native tools; a new kind is a line in nativeKinds), definition.go (their definitions: files, checks,
 // OpenAPI documents), api.go (the states of APIs), oauth.go (their access tokens, and those of
 // servers), exchange.go and forward.go (those of callers), key.go (keys of definitions that are misspelled,
-// misplaced or unknown), provider.go (a new provider is a row of providerKinds), models.go (the choice of a
-// model), recorder.go (conversations that native tools save).
+// misplaced or unknown), provider.go (a new provider is a row of providerKinds), cloud.go (the credentials
+// of clouds), models.go (the choice of a model), recorder.go (conversations that native tools save).
 //
 // All methods of a Stack and of its [Models] may be called from many goroutines, but Close once and
 // last. A Stack owns its native tools and the goroutine of its recorder, which ends in Close. Its pool

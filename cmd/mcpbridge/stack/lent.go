@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net"
 
-	"github.com/mcpbridge/mcpbridge/bridge/fleet"
+	"github.com/mcpbridge/mcpbridge/bridge/fleet/place"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 )
@@ -14,8 +14,8 @@ import (
 const lentURL = "http://localhost/mcp"
 
 // lent returns the definition of a server that somebody lends.
-func lent(c mcpclient.Config, server *config.Server, identity string, hub *fleet.Hub) definition {
-	name, lender := server.Name, server.Lender
+func lent(c mcpclient.Config, server *config.Server, identity string, opts *Options, cluster bool) definition {
+	name, lender, hub, places := server.Name, server.Lender, opts.Lenders, opts.Places
 	c.URL = lentURL
 	switch {
 	case c.Fault != nil:
@@ -23,10 +23,38 @@ func lent(c mcpclient.Config, server *config.Server, identity string, hub *fleet
 		c.Fault = fmt.Errorf("%s lends it to mcpbridge serve, and to no other command", lender)
 	default:
 		c.Via = func() (func(context.Context) (net.Conn, error), <-chan struct{}, error) {
-			return hub.Link(name, lender)
+			if !cluster || places == nil {
+				return hub.Link(name, lender)
+			}
+			dial, over, elsewhere := places.Elsewhere(offerName(server)) // first, as it tells of a link that comes after the next line
+			own, ended, err := hub.Link(name, lender)
+			switch {
+			case err == nil:
+				return own, ended, nil
+			case elsewhere == nil:
+				return dial, over, nil
+			}
+			return nil, over, err
 		}
 	}
 	return definition{Config: c, identity: identity + " lent by " + lender}
+}
+
+// offerName returns the name by which the nodes of a cluster offer each other a server that is lent to them.
+func offerName(server *config.Server) string { return server.Name + "\x00" + server.Lender }
+
+// setPages has the tools that clients lend to other nodes of the cluster.
+func (s *Stack) setPages(opts *Options) {
+	switch {
+	case opts.Places == nil:
+	case s.cfg.Lending.Enabled:
+		opts.Places.SetFollower(func(ctx context.Context, dial place.Dial) {
+			err := s.pool.lending.Follow(ctx, dial)
+			s.log.Debug("what clients lend to another node is not known", "reason", err)
+		})
+	default:
+		opts.Places.SetFollower(nil)
+	}
 }
 
 // setLenders says who may lend which server.
@@ -34,11 +62,17 @@ func (s *Stack) setLenders(opts *Options) {
 	if opts.Lenders == nil {
 		return
 	}
-	lenders := map[string]string{}
+	lenders, offers := map[string]string{}, map[string]place.Way{}
 	for _, server := range s.cfg.Servers {
 		if server.Lender != "" {
 			lenders[server.Name] = server.Lender
+			offers[offerName(&server)] = func() (func(context.Context) (net.Conn, error), <-chan struct{}, error) {
+				return opts.Lenders.Link(server.Name, server.Lender)
+			}
 		}
 	}
 	opts.Lenders.SetLenders(lenders)
+	if opts.Places != nil {
+		opts.Places.SetOffers(offers)
+	}
 }

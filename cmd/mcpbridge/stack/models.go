@@ -165,8 +165,8 @@ func (m *Models) made(choice Choice) (providers.Candidate, error) {
 		return providers.Candidate{}, fmt.Errorf("unknown provider %s%s", hint.Quote(name), hint.DidYouMean(name, known))
 	}
 	if choice.BaseURL != "" && choice.BaseURL != entry.BaseURL {
-		// Never send the API key of the config to another API.
-		entry.BaseURL, entry.APIKey, entry.Token, entry.Headers = choice.BaseURL, "", nil, nil
+		// Never send what the config authenticates with to another API.
+		entry.BaseURL, entry.APIKey, entry.Token, entry.Credentials, entry.Headers = choice.BaseURL, "", nil, "", nil
 	}
 	if len(choice.Scripts) > 0 {
 		entry.Scripts = choice.Scripts

@@ -103,6 +103,7 @@ func TestModelKeys(t *testing.T) {
 	}{
 		{"of the config", config(`"a":{"type":"openai","apiKey":"${KEY}","baseUrl":"$URL","headers":{"X-Org":"${KEY}"}}`), "", Choice{Provider: "a"}, configured, "Bearer " + secret, secret},
 		{"of the config, to where the command line says", config(`"a":{"type":"openai","apiKey":"${KEY}","baseUrl":"$URL","headers":{"X-Org":"${KEY}"}}`), "", Choice{Provider: "a", BaseURL: other.URL}, other, "", ""},
+		{"of a cloud, to where the command line says", config(`"a":{"type":"openai","credentials":"azure","baseUrl":"$URL"}`), "", Choice{Provider: "a", BaseURL: other.URL}, other, "", ""},
 		{"of the config without an endpoint, to where the command line says", config(`"openai":{"apiKey":"${KEY}"}`), "", Choice{Provider: "openai", BaseURL: other.URL}, other, "", ""},
 		{"of the config, to the same place", config(`"a":{"type":"openai","apiKey":"${KEY}","baseUrl":"$URL"}`), "", Choice{Provider: "a", BaseURL: configured.URL}, configured, "Bearer " + secret, ""},
 		{"of the vendor, to another", config(`"groq":{"type":"openai","baseUrl":"$URL"}`), secret, Choice{Provider: "groq"}, configured, "", ""},

@@ -13,11 +13,11 @@ import (
 )
 
 // login returns the OAuth client for a server; nil if it has other credentials, or can have none.
-func (s *Stack) login(server *config.Server, store oauth.Store) *oauth.Client {
-	if store == nil || server.Fault != nil {
+func (s *Stack) login(server *config.Server, logins, tokens oauth.Store) *oauth.Client {
+	if logins == nil || server.Fault != nil {
 		return nil
 	}
-	c, err := NewLogin(s.cfg, server, store, "")
+	c, err := NewLogin(s.cfg, server, logins, tokens, "")
 	if err != nil {
 		if (server.OAuth.ClientID+server.OAuth.ClientMetadata) != "" || server.PerIdentity {
 			s.log.Warn(fmt.Sprintf("%s: oauth: %v", server.Name, err))
@@ -31,8 +31,8 @@ func (s *Stack) login(server *config.Server, store oauth.Store) *oauth.Client {
 func (s *Stack) Login(server string) *oauth.Client { return s.logins[server] }
 
 // NewLogin returns the OAuth client for a server of a config, as an identity has it, "" for the operator.
-// The error says why it has none.
-func NewLogin(cfg *config.Config, server *config.Server, store oauth.Store, identity string) (*oauth.Client, error) {
+// What it gets is kept with logins, or, if no person logs in, with tokens. The error says why it has none.
+func NewLogin(cfg *config.Config, server *config.Server, logins, tokens oauth.Store, identity string) (*oauth.Client, error) {
 	o := &server.OAuth
 	switch {
 	case server.URL == "":
@@ -49,7 +49,10 @@ func NewLogin(cfg *config.Config, server *config.Server, store oauth.Store, iden
 		return nil, err
 	}
 	access := accessTo(server.URL, o, trusted)
-	access.Identity, access.Store = identity, store
+	access.Identity, access.Store = identity, logins
+	if access.Grant != oauth.Code {
+		access.Store = tokens
+	}
 	access.Command = commandFor(cfg, "login", server.Name, "--upstream "+quoted(server.URL))
 	if identity == "" { // else its login is by a page of the bridge
 		access.MayAsk = isOperator

@@ -22,8 +22,12 @@ func (s *Stack) pin(source bridge.Source, server *config.Server, opts *Options) 
 		s.log.Warn("pin: there is no folder for what servers define: nothing is held back", "server", server.Name)
 		return source
 	}
+	store := PinStore(opts.Pins, s.cfg.Path, server.Name)
+	if opts.SharePins != nil {
+		store = opts.SharePins(server.Name, store)
+	}
 	p := pins.New(source, pins.Options{
-		Store:   PinStore(opts.Pins, s.cfg.Path, server.Name),
+		Store:   store,
 		Command: commandFor(s.cfg, "pins", server.Name, ""),
 		Log:     s.log.With("server", server.Name),
 	})

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/policy"
 	"github.com/mcpbridge/mcpbridge/bridge/process"
 	"github.com/mcpbridge/mcpbridge/bridge/rates"
@@ -29,22 +30,26 @@ type Pool struct {
 	Approvals *policy.Desk  // the calls that wait for a person; it may stop all
 	Buckets   rates.Buckets // what callers have used of their rates
 
+	// Changed is told of lists of servers, by their names, that have changed on connections of a node; nil tells nobody.
+	Changed atomic.Pointer[func(server, owner string, kind bridge.ListKind, digest string)]
+
 	Quotas atomic.Pointer[rates.Store] // has the calls of a day in place of the file of each Stack
 
-	id         string // by which a loop of bridges is found
+	id         string // by which a loop of bridges is found, unless they are those of a cluster
 	supervisor *process.Supervisor
 	children   mcpclient.Children
 	calls      callRecord
 	books      books
 	lending    *web.Lending
 
-	mu      sync.Mutex // guards clients, and their users
+	mu      sync.Mutex // guards clients, and their users, and placed
 	clients map[[sha256.Size]byte]*pooled
+	placed  map[string]*mcpclient.Client // of the servers that this node runs for all, by name
 }
 
 // NewPool returns a Pool without clients.
 func NewPool() *Pool {
-	return &Pool{id: rand.Text(), supervisor: process.NewSupervisor(), lending: web.NewLending(), Approvals: policy.NewDesk(policy.DeskOptions{}), clients: map[[sha256.Size]byte]*pooled{}}
+	return &Pool{id: rand.Text(), supervisor: process.NewSupervisor(), lending: web.NewLending(), Approvals: policy.NewDesk(policy.DeskOptions{}), clients: map[[sha256.Size]byte]*pooled{}, placed: map[string]*mcpclient.Client{}}
 }
 
 // Lending has the tools that clients lend, which Stacks show if their config allows it.
@@ -94,7 +99,7 @@ func (d *definition) key() [sha256.Size]byte {
 		identity += fmt.Sprintf("%#v", *c.Sandbox)
 	}
 	samples, fault := c.Sampling != nil, fmt.Sprint(c.Fault)
-	c.Sampling, c.Fault, c.Roots, c.Log, c.Auth, c.Own, c.Sandbox, c.Via = nil, nil, nil, nil, nil, nil, nil, nil
+	c.Sampling, c.Fault, c.Roots, c.Log, c.Auth, c.Own, c.Sandbox, c.Via, c.Changed = nil, nil, nil, nil, nil, nil, nil, nil, nil
 	// %#v quotes strings, sorts maps and writes every field, also a new one. Of a pointer it writes the
 	// address: clients would be kept apart that could be one.
 	return sha256.Sum256(fmt.Appendf(nil, "%#v %q %t %q", c, identity, samples, fault))
@@ -137,7 +142,7 @@ func (p *Pool) take(d definition) *use {
 		if d.Env = d.env(); d.Sampling != nil {
 			d.Sampling = u.pooled.sample
 		}
-		d.ID, d.Supervisor, d.Children = p.id, p.supervisor, &p.children
+		d.Supervisor, d.Children = p.supervisor, &p.children
 		u.Client = mcpclient.New(d.Config)
 	}
 	u.users = append(u.users, u)
@@ -159,6 +164,15 @@ func (p *Pool) give(u *use) {
 	p.mu.Unlock()
 	if unused {
 		u.Client.Close()
+	}
+}
+
+// setPlaced sets the client of a server that this node runs for all; nil means that it does not.
+func (p *Pool) setPlaced(name string, c *mcpclient.Client) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.placed[name] = c; c == nil {
+		delete(p.placed, name)
 	}
 }
 

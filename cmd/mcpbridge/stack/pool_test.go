@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 // Two definitions make one client only if they are equal in every field of mcpclient.Config, but for
 // those that the pool sets or that have another part in the key.
 func TestKeyHasEveryField(t *testing.T) {
-	others := map[string]bool{"Log": true, "ID": true, "Supervisor": true, "Children": true, "Roots": true, "Auth": true, "Own": true, "Via": true}
+	others := map[string]bool{"Log": true, "ID": true, "Supervisor": true, "Children": true, "Roots": true, "Auth": true, "Own": true, "Via": true, "Changed": true}
 	base := (&definition{}).key()
 	for f := range reflect.TypeFor[mcpclient.Config]().Fields() {
 		if !f.IsExported() || others[f.Name] {
@@ -70,6 +70,8 @@ func changed(t *testing.T, of reflect.Type) reflect.Value {
 		v.Set(reflect.New(of.Elem()))
 	case reflect.Func:
 		v.Set(reflect.ValueOf(func(context.Context, []byte) ([]byte, *toolformat.Error) { return nil, nil }))
+	case reflect.Struct:
+		v.Field(0).Set(changed(t, of.Field(0).Type))
 	case reflect.Interface:
 		v.Set(reflect.ValueOf(errors.New("x")))
 	default:

@@ -121,6 +121,11 @@ func newModel(p config.Provider, env lookup, connect *http.Client) (providers.Ca
 		client.Auth = (&bearer{run: p.Token}).sign
 	}
 	var err error
+	if p.Credentials != "" {
+		if client.Auth, err = cloudAuth(&p, env, connect); err != nil {
+			return c, err
+		}
+	}
 	if p.Type == config.TypeReplay {
 		c.Model = cmp.Or(c.Model, "recorded")
 		c.Provider, err = replayed(&p, client)
@@ -156,13 +161,13 @@ func connected(p *config.Provider, env lookup, client providers.Client) (provide
 		return nil, fmt.Errorf("unknown type %s%s", hint.Quote(p.Type), hint.DidYouMean(p.Type, ProviderTypes()))
 	}
 	keys := []string{p.APIKey}
-	if p.APIKey == "" && p.Token == nil && (p.BaseURL == "" || p.Name == p.Type && !kind.prompted) { // never send the vendor's key to another API
+	if p.APIKey == "" && client.Auth == nil && (p.BaseURL == "" || p.Name == p.Type && !kind.prompted) { // never send the vendor's key to another API
 		keys = kind.keysFrom(env)
 	}
 	if client.BaseURL == "" && kind.base != nil {
 		client.BaseURL = kind.base(env)
 	}
-	if keys[0] == "" && kind.env != nil && p.BaseURL == "" && p.Token == nil && !authenticates(client.Header) {
+	if keys[0] == "" && kind.env != nil && p.BaseURL == "" && client.Auth == nil && !authenticates(client.Header) {
 		var names []string
 		for _, set := range kind.env {
 			names = append(names, strings.Join(set, " and "))
@@ -242,6 +247,9 @@ func SamplingVariables(cfg *config.Config) (names []string) {
 	}
 	for _, kind := range providerKinds() {
 		names = append(names, slices.Concat(kind.env...)...)
+	}
+	for _, p := range cfg.Providers {
+		names = append(names, cloudVariables[p.Credentials]...)
 	}
 	return append(names, ollamaVariable)
 }

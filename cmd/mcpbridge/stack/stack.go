@@ -22,6 +22,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/fleet"
+	"github.com/mcpbridge/mcpbridge/bridge/fleet/place"
 	"github.com/mcpbridge/mcpbridge/bridge/intercept"
 	"github.com/mcpbridge/mcpbridge/bridge/outbound"
 	"github.com/mcpbridge/mcpbridge/bridge/pins"
@@ -43,6 +44,7 @@ type Stack struct {
 	Approvals *policy.Desk   // that of the pool
 
 	cfg     *config.Config
+	id      string // by which a loop of bridges is found
 	log     *slog.Logger
 	bridge  *bridge.Bridge
 	source  bridge.Source     // bridge with its wrappers
@@ -53,9 +55,10 @@ type Stack struct {
 	ownPool bool // no other Stack has it
 	clients []*use
 	guards  []namedGuard
-	pins    map[string]*pins.Pins // by server
-	quotas  rates.Store           // nil forgets the calls of a day
-	scanner *scan.Scanner         // nil without rules
+	pins    map[string]*pins.Pins   // by server
+	placing map[string]place.Server // what one node of the cluster runs, by server
+	quotas  rates.Store             // nil forgets the calls of a day
+	scanner *scan.Scanner           // nil without rules
 
 	interception  *intercept.Interception // nil without interceptors
 	interceptURLs []*intercept.URL
@@ -79,26 +82,32 @@ type namedGuard struct {
 
 // Options are the decisions that are not the config's.
 type Options struct {
-	Log       *slog.Logger // nil discards
-	Version   string       // the program's version, which servers are told
-	Strict    bool         // New fails if a native tool is unusable, instead of skipping it
-	OneCaller bool         // there is one caller, so that no server is shared
-	Owner     bool         // callers are whoever has written the config: they have the profiles that they ask for
-	WaitAll   bool         // the first list waits until every server is connected or has failed
-	Once      bool         // a server that cannot be connected is not tried again
-	Alone     bool         // nobody can decide about approvals but the client of a call, and Ask
-	Dir       string       // working folder of servers without "cwd"; "" means that of the program
-	Lenders   *fleet.Hub   // has what others lend; nil means that nobody can
-	Pool      *Pool        // has the clients of servers; nil means a pool of its own
+	Log       *slog.Logger  // nil discards
+	Version   string        // the program's version, which servers are told
+	Strict    bool          // New fails if a native tool is unusable, instead of skipping it
+	OneCaller bool          // there is one caller, so that no server is shared
+	Owner     bool          // callers are whoever has written the config: they have the profiles that they ask for
+	WaitAll   bool          // the first list waits until every server is connected or has failed
+	Once      bool          // a server that cannot be connected is not tried again
+	Alone     bool          // nobody can decide about approvals but the client of a call, and Ask
+	Dir       string        // working folder of servers without "cwd"; "" means that of the program
+	Lenders   *fleet.Hub    // has what others lend; nil means that nobody can
+	Places    *place.Places // where one node of a cluster runs a server for all; nil means that no node is to
+	Pool      *Pool         // has the clients of servers; nil means a pool of its own
 
 	// Ask asks the person at this program about a call whose client cannot be asked; decided is false without
 	// an answer. nil means that there is nobody.
 	Ask func(ctx context.Context, a policy.Approval) (answer policy.Answer, decided bool)
 
-	Credentials oauth.Store // of logins to servers; nil means that none are used
+	Credentials oauth.Store // of access tokens of servers and APIs; nil means that none are used
+	Logins      oauth.Store // of those of servers for which a person logs in; nil means Credentials
 	Pins        string      // folder of what servers have defined; "" means that nothing is pinned
 	Ledger      string      // file of the ledger of a config that names none; "" means none
 	Quotas      string      // file of the calls of the day that rates bound; "" means that none outlive the program
+
+	// SharePins returns what all nodes have in place of the file of a server, which is its copy. nil means that there
+	// is one node.
+	SharePins func(server string, copied pins.Store) pins.Store
 }
 
 const (
@@ -126,6 +135,8 @@ func (s *Stack) govern(opts *Options) error {
 	s.limitChildren()
 	s.configureApprovals(opts)
 	s.setLenders(opts)
+	s.setPlaces(opts)
+	s.setPages(opts)
 	for _, warning := range slices.Concat(s.cfg.Warnings, s.natives.warnings, s.natives.advice, s.natives.leftOut) {
 		s.log.Warn(warning)
 	}
@@ -137,11 +148,14 @@ func build(cfg *config.Config, opts Options) (*Stack, error) {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Stack{cfg: cfg, log: opts.Log, pool: opts.Pool, ownPool: opts.Pool == nil, logins: map[string]*oauth.Client{}, accounts: map[string]*accounts{}, pins: map[string]*pins.Pins{}, members: map[string]layers{}}
+	s := &Stack{cfg: cfg, log: opts.Log, pool: opts.Pool, ownPool: opts.Pool == nil, logins: map[string]*oauth.Client{}, accounts: map[string]*accounts{}, pins: map[string]*pins.Pins{}, placing: map[string]place.Server{}, members: map[string]layers{}}
 	if s.ownPool {
 		s.pool = NewPool()
 	}
-	s.Approvals = s.pool.Approvals
+	s.Approvals, s.id = s.pool.Approvals, s.pool.id
+	if c := &cfg.Cluster; c.Name != "" && len(c.Secrets) > 0 {
+		s.id = fleet.Digest(c.Name, c.Secrets[0], "loop of bridges")
+	}
 	s.models = sync.OnceValue(func() *Models { return NewModels(cfg) })
 	var err error
 	if s.roots, err = roots(cfg); err != nil {
@@ -187,7 +201,7 @@ func build(cfg *config.Config, opts Options) (*Stack, error) {
 		Alone:      settleTime(cfg, true),
 		Principals: cfg.Principals(),
 		ServerInfo: info,
-		ID:         s.pool.id,
+		ID:         s.id,
 		Log:        s.log,
 	}, members...)
 	s.source = s.wrap(s.bridge, opts.Owner)
@@ -268,7 +282,14 @@ func (s *Stack) definition(server config.Server, opts *Options, info []byte) def
 		MessageBytes: s.cfg.Limits.MessageBytes,
 		Sampling:     s.sampling(server.Name),
 		Lazy:         server.Lazy, ListFile: listFile(server),
-		ClientInfo: info, Log: s.log,
+		ClientInfo: info, ID: s.id, Log: s.log,
+	}
+	if s.cfg.Cluster.Name != "" {
+		c.Changed = func(owner string, kind bridge.ListKind, digest string) {
+			if tell := s.pool.Changed.Load(); tell != nil {
+				(*tell)(server.Name, owner, kind, digest)
+			}
+		}
 	}
 	switch {
 	case opts.OneCaller:
@@ -284,7 +305,7 @@ func (s *Stack) definition(server config.Server, opts *Options, info []byte) def
 		}
 	}
 	if server.Lender != "" {
-		return lent(c, &server, identity, opts.Lenders)
+		return lent(c, &server, identity, opts, s.cfg.Cluster.Name != "")
 	}
 	if server.Command == "" {
 		c.Roots = s.roots.pool
@@ -302,12 +323,13 @@ func (s *Stack) definition(server config.Server, opts *Options, info []byte) def
 			}
 			return d
 		}
-		switch login := s.login(&server, opts.Credentials); {
+		logins := cmp.Or(opts.Logins, opts.Credentials)
+		switch login := s.login(&server, logins, opts.Credentials); {
 		case login != nil:
 			d.Auth, d.identity = login, fmt.Sprintf("%s %#v", d.identity, server.OAuth)
 			s.logins[server.Name] = login
 			if server.PerIdentity {
-				s.accounts[server.Name] = s.accountsAt(&server, login, opts.Credentials)
+				s.accounts[server.Name] = s.accountsAt(&server, login, logins, opts.Credentials)
 				d.Auth, d.Own, d.identity = nil, s.accounts[server.Name].own, d.identity+" each"
 			}
 		case server.PerIdentity && server.Fault == nil:
@@ -317,7 +339,11 @@ func (s *Stack) definition(server config.Server, opts *Options, info []byte) def
 	}
 	c.Command = append([]string{server.Command}, server.Args...)
 	c.Env, c.Dir, c.Sandbox = server.Env, cmp.Or(server.Dir, opts.Dir), server.Sandbox
-	return definition{Config: c, identity: identity, path: s.cfg.SearchPath}
+	d := definition{Config: c, identity: identity, path: s.cfg.SearchPath}
+	if server.Single && s.cfg.Cluster.Name != "" {
+		return s.placed(d, &server, opts)
+	}
+	return d
 }
 
 // trust is the certificate authorities that connections trust.
@@ -401,12 +427,14 @@ func (s *Stack) Servers() []ServerState {
 	return all
 }
 
-// Clients returns the clients of the config's servers, in file order. Other Stacks of the pool may have
-// them, too.
+// Clients returns the clients of the config's servers, in file order: of one that a node runs for all, that which runs it
+// if this is the node. Other Stacks of the pool may have them, too.
 func (s *Stack) Clients() []*mcpclient.Client {
+	s.pool.mu.Lock()
+	defer s.pool.mu.Unlock()
 	all := make([]*mcpclient.Client, len(s.clients))
 	for i, u := range s.clients {
-		all[i] = u.Client
+		all[i] = cmp.Or(s.pool.placed[u.Name()], u.Client)
 	}
 	return all
 }

@@ -62,7 +62,7 @@ func TestLeaveBeforeWrite(t *testing.T) {
 	c.Close()
 	select {
 	case <-ended:
-	case <-time.After(patience / 4):
+	case <-time.After(patience):
 		t.Error("the context does not end")
 	}
 }
@@ -82,7 +82,7 @@ func TestShutdownEndsContext(t *testing.T) {
 	l.Shutdown(ctx)
 	select {
 	case <-ended:
-	case <-time.After(patience / 4):
+	case <-time.After(patience):
 		t.Error("the context does not end")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -46,6 +47,7 @@ type Mux struct {
 	accept chan *Stream  // that the other end has opened
 	done   chan struct{} // closed when the link is lost, or closed
 	heard  atomic.Bool   // something has come since the last look
+	full   atomic.Int32  // writers that wait for room in out
 
 	mu      sync.Mutex // guards the fields below
 	room    sync.Cond  // there is room in out
@@ -137,20 +139,16 @@ func (m *Mux) drop(id uint32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.streams, id)
+	m.room.Broadcast()
 }
 
-// send sends a frame of a stream, and waits for the connection if there is much to be written already.
-func (m *Mux) send(kind byte, id uint32, data []byte) error {
+// send sends a frame of a stream, and waits for the connection if there is much to be written already, until
+// the stream's deadline.
+func (m *Mux) send(kind byte, s *Stream, data []byte) error {
 	m.mu.Lock()
-	for len(m.out) > maxWaiting && m.failed == nil {
-		m.room.Wait()
-	}
-	err, mine := m.failed, false
-	if err == nil && m.streams[id] == nil {
-		err = net.ErrClosed
-	}
+	err, mine := m.await(s), false
 	if err == nil {
-		mine = m.add(kind, id, data)
+		mine = m.add(kind, s.id, data)
 	}
 	m.mu.Unlock()
 	if !mine {
@@ -163,16 +161,50 @@ func (m *Mux) send(kind byte, id uint32, data []byte) error {
 	return err
 }
 
+// await waits until a stream may send a frame; m.mu is held.
+func (m *Mux) await(s *Stream) error {
+	m.full.Add(1)
+	defer m.full.Add(-1)
+	for len(m.out) > maxWaiting && m.failed == nil && m.streams[s.id] != nil {
+		until := s.writeDeadline()
+		if until.IsZero() {
+			m.room.Wait()
+			continue
+		}
+		left := time.Until(until)
+		if left <= 0 {
+			return os.ErrDeadlineExceeded
+		}
+		late := time.AfterFunc(left, m.wake)
+		m.room.Wait()
+		late.Stop()
+	}
+	if m.failed == nil && m.streams[s.id] == nil {
+		return net.ErrClosed
+	}
+	return m.failed
+}
+
+// wake has those who wait for room look again at whether they still do.
+func (m *Mux) wake() {
+	if m.full.Load() == 0 {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.room.Broadcast()
+}
+
 // sendLater is send for who does not wait: the goroutine that reads, since the other end may do the same, and
-// who closes a stream.
-func (m *Mux) sendLater(kind byte, id uint32) {
+// who reads from a stream, or closes it.
+func (m *Mux) sendLater(kind byte, id uint32, data []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.out) > 4*maxWaiting { // of frames like these: the other end sends, and does not read
 		go m.fail(fmt.Errorf("%w: the other end reads nothing", errLost))
 		return
 	}
-	if m.add(kind, id, nil) {
+	if m.add(kind, id, data) {
 		go m.flushAll()
 	}
 }
@@ -230,7 +262,7 @@ func (m *Mux) watch() {
 			m.fail(fmt.Errorf("%w: it has said nothing for %v", errLost, silent))
 			return
 		}
-		m.sendLater(framePing, 0)
+		m.sendLater(framePing, 0, nil)
 	}
 }
 
@@ -264,7 +296,7 @@ func (m *Mux) receive(kind byte, id uint32, length int, in *bufio.Reader) error 
 		return fmt.Errorf("a frame of kind %d with %d bytes", kind, length)
 	}
 	if kind == framePing {
-		m.sendLater(framePong, 0)
+		m.sendLater(framePong, 0, nil)
 	}
 	data, err := in.Peek(length)
 	if err != nil {
@@ -274,7 +306,7 @@ func (m *Mux) receive(kind byte, id uint32, length int, in *bufio.Reader) error 
 	s, refused := m.find(id, kind)
 	switch {
 	case refused:
-		m.sendLater(frameReset, id)
+		m.sendLater(frameReset, id, nil)
 	case s == nil: // closed here
 	case kind == frameOpen, kind == frameData:
 		return s.receive(data)

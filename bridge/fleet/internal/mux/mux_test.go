@@ -195,6 +195,37 @@ func TestMuxSilent(t *testing.T) {
 	})
 }
 
+// On a link that takes nothing a write ends at its stream's deadline, also one that is set while it waits.
+func TestMuxStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := net.Pipe()
+		m := New(a, true, testTerms)
+		defer b.Close()
+		defer m.Close()
+		for range 4 + 2*maxWaiting/streamWindow { // what is being written, and what waits
+			s, _ := m.Open()
+			go s.Write(make([]byte, streamWindow))
+		}
+		synctest.Wait()
+		s, _ := m.Open()
+		s.SetWriteDeadline(time.Now().Add(time.Second))
+		if n, err := s.Write([]byte("text")); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+		s.SetWriteDeadline(time.Time{})
+		ended := make(chan error)
+		go func() {
+			_, err := s.Write([]byte("text"))
+			ended <- err
+		}()
+		synctest.Wait()
+		s.SetWriteDeadline(time.Now())
+		if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Error(err)
+		}
+	})
+}
+
 // frame encodes a frame.
 func frame(kind byte, id uint32, data string) []byte {
 	b := binary.BigEndian.AppendUint32(nil, uint32(kind)<<24|uint32(len(data)))

@@ -57,7 +57,7 @@ func (s *Stream) Read(p []byte) (int, error) {
 		s.mu.Unlock()
 		switch {
 		case more > 0:
-			s.mux.send(frameWindow, s.id, binary.BigEndian.AppendUint32(nil, uint32(more)))
+			s.mux.sendLater(frameWindow, s.id, binary.BigEndian.AppendUint32(nil, uint32(more)))
 			return n, nil
 		case n > 0 || len(p) == 0 && err == nil:
 			return n, nil
@@ -76,7 +76,8 @@ func (s *Stream) Write(p []byte) (sent int, err error) {
 		if err != nil {
 			return sent, err
 		}
-		if err := s.mux.send(kind, s.id, p[:n]); err != nil {
+		if err := s.mux.send(kind, s, p[:n]); err != nil {
+			s.giveBack(kind, n)
 			return sent, err
 		}
 		p, sent = p[n:], sent+n
@@ -110,6 +111,21 @@ func (s *Stream) takeWindow(size int) (kind byte, n int, err error) {
 			return 0, 0, os.ErrDeadlineExceeded
 		}
 	}
+}
+
+// giveBack takes back what takeWindow has done, as the frame was not sent.
+func (s *Stream) giveBack(kind byte, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.window += n
+	s.opened = s.opened && kind != frameOpen
+}
+
+// writeDeadline returns the time after which Write fails.
+func (s *Stream) writeDeadline() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.writeUntil
 }
 
 // wait waits for a token, and reports false if it has not come by a time that is not zero.
@@ -204,7 +220,7 @@ func (s *Stream) CloseWrite() error {
 	s.finished = true
 	s.mu.Unlock()
 	if tell {
-		s.mux.sendLater(frameEnd, s.id)
+		s.mux.sendLater(frameEnd, s.id, nil)
 	}
 	return nil
 }
@@ -223,7 +239,7 @@ func (s *Stream) Close() error {
 	signal(s.readable)
 	signal(s.writable)
 	if tell {
-		s.mux.sendLater(frameReset, s.id)
+		s.mux.sendLater(frameReset, s.id, nil)
 	}
 	return nil
 }
@@ -249,6 +265,7 @@ func (s *Stream) SetWriteDeadline(t time.Time) error {
 	s.writeUntil = t
 	s.mu.Unlock()
 	signal(s.writable)
+	s.mux.wake()
 	return nil
 }
 

@@ -51,14 +51,18 @@ func NewHello() *Hello {
 
 // A Command asks a daemon or a server about itself, or changes it.
 type Command struct {
-	Name   string `json:"name"`             // ps, logs, restart, stop, reload, open, nodes, drain, approvals, decide, stop-calls, lift
+	Name   string `json:"name"`             // ps, logs, restart, stop, reload, open, nodes, drain, approvals, decide, stop-calls, lift, book, audit
 	Server string `json:"server,omitempty"` // that it is about; "" means all, or the program
 	Last   int    `json:"last,omitempty"`   // of logs: how many lines; negative means all
 	Follow bool   `json:"follow,omitempty"` // of logs: what comes, too
+	All    bool   `json:"all,omitempty"`    // of ps: the other nodes of its cluster, too
 
 	ID     string          `json:"id,omitempty"`     // of decide: the approval
 	Answer json.RawMessage `json:"answer,omitempty"` // of decide
 	Reason string          `json:"reason,omitempty"` // of stop-calls
+
+	Book  json.RawMessage `json:"book,omitempty"`  // of book: what is asked of the books of a cluster
+	Audit json.RawMessage `json:"audit,omitempty"` // of audit: the request to the nodes of a cluster
 
 	Settle time.Duration `json:"settle,omitempty"` // of drain: the wait before calls that run are looked for
 	Within time.Duration `json:"within,omitempty"` // of drain: the wait for those

@@ -13,7 +13,7 @@ import (
 // How long work may take before a Progress shows it: on a terminal, and elsewhere.
 const (
 	patience      = 120 * time.Millisecond
-	quietPatience = 5 * time.Second
+	quietPatience = 10 * time.Second
 )
 
 // A Progress shows what a command waits for. On a terminal each piece of work has a line with its

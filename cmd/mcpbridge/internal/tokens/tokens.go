@@ -3,6 +3,7 @@ package tokens
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -41,16 +42,26 @@ func (t *Token) Is(name, text string) bool {
 // Path returns the path of the file that belongs to a config.
 func Path(config string) string { return strings.TrimSuffix(config, ".json") + ".tokens.json" }
 
-const maxSize = 16 << 20 // bytes
+// MaxSize bounds a file, in bytes.
+const MaxSize = 16 << 20
 
 // contents is what the file has.
 type contents struct {
-	Tokens []Token `json:"tokens"`
+	Tokens  []Token   `json:"tokens"`
+	Removed []removed `json:"removed,omitzero"` // the last ones, oldest first, of a file that has been merged; else nil
 }
+
+// removed is a token that a file does not have any more, whatever another file says.
+type removed struct {
+	SHA256 string    `json:"sha256"`
+	At     time.Time `json:"at"`
+}
+
+const maxRemoved = 1000
 
 // Read reads a file; one that does not exist has no tokens. The error names the file.
 func Read(path string) ([]Token, error) {
-	text, err := file.ReadRegular(path, maxSize)
+	text, err := file.ReadRegular(path, MaxSize)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -130,16 +141,57 @@ func Remove(path string, names ...string) error {
 	})
 }
 
+// Merge returns the text of a file that has the tokens of two, nil for one that does not exist, but for those that
+// have been removed from either. Files that are merged with each other become equal, in whatever order.
+func Merge(text, other []byte) ([]byte, error) {
+	all, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	more, err := parse(other)
+	if err != nil {
+		return nil, err
+	}
+	all.Removed = append(append([]removed{}, all.Removed...), more.Removed...)
+	slices.SortFunc(all.Removed, func(a, b removed) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.SHA256, b.SHA256)) })
+	all.Removed = slices.CompactFunc(all.Removed, func(a, b removed) bool { return a.SHA256 == b.SHA256 && a.At.Equal(b.At) })
+	all.Removed = all.Removed[max(0, len(all.Removed)-maxRemoved):]
+	gone := map[string]bool{}
+	for _, r := range all.Removed {
+		gone[r.SHA256] = true
+	}
+	tokens := []Token{}
+	for _, t := range slices.Concat(all.Tokens, more.Tokens) {
+		if !gone[t.SHA256] && !slices.ContainsFunc(tokens, func(known Token) bool { return known.SHA256 == t.SHA256 }) {
+			tokens = append(tokens, t)
+		}
+	}
+	slices.SortStableFunc(tokens, func(a, b Token) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.SHA256, b.SHA256)) })
+	all.Tokens = tokens
+	return all.text()
+}
+
+// text returns the text of a file.
+func (c *contents) text() ([]byte, error) {
+	out, err := json.MarshalIndent(c, "", "  ")
+	return append(out, '\n'), err
+}
+
 func change(path string, edit func([]Token) ([]Token, error)) error {
 	return file.Update(path, func(text []byte) ([]byte, error) {
 		all, err := parse(text)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
+		before := slices.Clone(all.Tokens)
 		if all.Tokens, err = edit(all.Tokens); err != nil {
 			return nil, err
 		}
-		out, err := json.MarshalIndent(&all, "", "  ")
-		return append(out, '\n'), err
+		for _, t := range before {
+			if all.Removed != nil && !slices.ContainsFunc(all.Tokens, func(left Token) bool { return left.SHA256 == t.SHA256 }) {
+				all.Removed = append(all.Removed, removed{t.SHA256, time.Now().UTC()})
+			}
+		}
+		return all.text()
 	}, nil)
 }

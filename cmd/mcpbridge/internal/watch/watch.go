@@ -1,8 +1,8 @@
 // Package watch notices when files change: their contents, which files match a pattern, and where a
 // symbolic link leads.
 //
-// watch.go is all of it. A Watcher has one goroutine, which Close waits for; in it changed is called, so
-// that a call ends before the next one begins.
+// watch.go is all of it. A Watcher has two goroutines, which Close waits for. In one of them changed is called, so
+// that a call ends before the next one begins; the other takes what the system tells.
 package watch
 
 import (
@@ -26,7 +26,8 @@ type Watcher struct {
 	changed func()
 	log     *slog.Logger
 	notify  *fsnotify.Watcher
-	done    chan struct{} // closed when the goroutine has ended
+	heard   chan struct{} // gets a token when a folder has changed; closed when no more is heard
+	done    chan struct{} // closed when the goroutines have ended
 
 	mu      sync.Mutex // guards the fields below
 	seen    map[string]files
@@ -43,7 +44,8 @@ func New(patterns []string, changed func(), log *slog.Logger) (*Watcher, error) 
 	if err != nil {
 		return nil, reason(err)
 	}
-	w := &Watcher{changed: changed, log: log, notify: notify, done: make(chan struct{}), unheard: map[string]bool{}}
+	w := &Watcher{changed: changed, log: log, notify: notify, heard: make(chan struct{}, 1), done: make(chan struct{}), unheard: map[string]bool{}}
+	go w.hear()
 	w.Watch(patterns)
 	go w.run()
 	return w, nil
@@ -73,24 +75,42 @@ func (w *Watcher) Close() {
 	<-w.done
 }
 
-func (w *Watcher) run() {
-	defer close(w.done)
-	var due <-chan time.Time
+// hear takes all that fsnotify tells at once: until it has told it, it may hold what Add, Remove and Close wait for.
+func (w *Watcher) hear() {
+	defer close(w.heard)
 	for {
 		select {
 		case _, ok := <-w.notify.Events:
 			if !ok {
 				return
 			}
-			if due == nil {
-				due = time.After(delay)
-			}
 		case err, ok := <-w.notify.Errors:
 			if !ok {
 				return
 			}
-			if due == nil && errors.Is(err, fsnotify.ErrEventOverflow) {
+			if !errors.Is(err, fsnotify.ErrEventOverflow) {
+				continue
+			}
+		}
+		select {
+		case w.heard <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (w *Watcher) run() {
+	defer close(w.done)
+	var due <-chan time.Time
+	for {
+		select {
+		case _, ok := <-w.heard:
+			if !ok {
+				return
+			}
+			if due == nil {
 				due = time.After(delay)
+				w.rest()
 			}
 		case <-due:
 			due = nil
@@ -101,11 +121,19 @@ func (w *Watcher) run() {
 	}
 }
 
+// rest ends the watch of all folders until differs is called: where a program writes all the time, as this one does to
+// a log beside the config, each write would cost an event.
+func (w *Watcher) rest() {
+	for _, watched := range w.notify.WatchList() {
+		_ = w.notify.Remove(watched) // it may be gone
+	}
+}
+
 // differs reports whether a file has changed since the last time.
 func (w *Watcher) differs() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.watchFolders() // some may be new
+	w.watchFolders() // before the files are looked at
 	same := true
 	for pattern, before := range w.seen {
 		now := filesOf(pattern)

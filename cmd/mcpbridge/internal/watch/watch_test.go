@@ -11,7 +11,7 @@ import (
 )
 
 // patience bounds what a test waits for.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 func TestWatch(t *testing.T) {
 	dir := t.TempDir()

@@ -4,6 +4,7 @@ import { read } from "./api.js";
 import { ago, clock } from "./format.js";
 import { useActions } from "./hooks.js";
 import { Logins } from "./logins.js";
+import { Nodes } from "./nodes.js";
 import { Panel } from "./panel.js";
 import { Pins } from "./pins.js";
 import { Tabs } from "./tabs.js";
@@ -24,12 +25,13 @@ function each(servers) {
 
 export const failedServers = (servers) => each(servers).filter((s) => s.state === "failed").length;
 
-const parts = { servers: "Servers", pins: "Pins", logins: "Logins", names: "Left out" };
+const parts = { servers: "Servers", pins: "Pins", logins: "Logins", names: "Left out", nodes: "Nodes" };
 
 export function ServersView({ state, url, go, refresh }) {
 	const part = parts[url.part] ? url.part : "servers";
 	const held = each(state.servers).reduce((n, s) => n + (s.held ?? 0), 0);
 	const titles = { ...parts, pins: held ? `Pins (${held})` : "Pins", names: state.problems.length ? `Left out (${state.problems.length})` : "Left out" };
+	if (!state.cluster) delete titles.nodes;
 	const [run, told] = useActions(refresh);
 	return html`
 		<div class="bar"><h1>Servers</h1><${Tabs} label="Of servers" all=${titles} chosen=${part} choose=${(part) => go({ part: part === "servers" ? "" : part, name: "" })} />
@@ -38,6 +40,7 @@ export function ServersView({ state, url, go, refresh }) {
 		${part === "servers" && html`<${Servers} ...${{ state, url, go, run }} />`}
 		${part === "pins" && html`<${Pins} ...${{ url, go }} />`}
 		${part === "logins" && html`<${Logins} />`}
+		${part === "nodes" && html`<${Nodes} mood=${mood} />`}
 		${part === "names" && html`<${LeftOut} ...${{ state, go, refresh }} />`}`;
 }
 

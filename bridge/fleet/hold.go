@@ -1,0 +1,403 @@
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/fleet/engine"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+// A node has its sessions while it renews a claim on NATS, and counts on that for less time than the others do. The claim
+// names the nodes that may end it once it is old, which are those that the node knew. A node that does not reach NATS
+// asks exactly those: who reaches it renews the claim for the node, and where nobody does all promise to end nothing for
+// a while. So a node of which it has never heard goes on with nothing of it.
+
+const (
+	holdPath    = "/peer/hold"
+	sealedHold  = "hold" // purpose of what a node asks with
+	heldTime    = 4 * time.Second
+	keptTime    = 6 * time.Second         // before others end a claim, and for which they promise
+	lostTime    = 30 * time.Second        // after which those that may not end it say that its sessions are lost
+	beatBefore  = 2500 * time.Millisecond // the end of heldTime: time for two attempts that wait for as long as they may
+	beatTick    = 100 * time.Millisecond
+	beatTime    = 500 * time.Millisecond // for NATS to answer
+	askTime     = 700 * time.Millisecond // for the other nodes
+	askEvery    = 500 * time.Millisecond
+	saidTold    = "told"     // the answer of a node that has renewed the claim
+	saidPromise = "promised" // of one that does not reach NATS either
+	saidVacant  = "vacant"   // instead of the answer of one that has ended
+)
+
+// claim is what NATS keeps of a run.
+type claim struct {
+	Ended bool              `json:"ended,omitempty"`
+	Nodes map[string]string `json:"nodes,omitempty"` // that may end it, and itself: the addresses of runs
+}
+
+const endedClaim = `{"ended":true}`
+
+// tenure is for how long a node surely has its sessions.
+type tenure struct {
+	self func() run // of the node
+
+	mu       sync.Mutex // guards what follows
+	of       run
+	term     uint64
+	until    time.Time
+	revision uint64            // of the claim
+	kept     time.Time         // when NATS last answered that it has that
+	nodes    map[string]string // of the claim, and of another one that NATS may have
+	complete bool              // the node itself is among them
+}
+
+// promise is what a node knows of one that has asked it.
+type promise struct {
+	address string
+	until   time.Time
+}
+
+// Term returns for how long no other node goes on with the sessions of this one, at least: not at all unless left is
+// positive. Another number than before means that one may have meanwhile: each session is to be asked for with Adopt.
+func (t *tenure) Term() (term uint64, left time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.complete && t.of == t.self() {
+		left = t.left()
+	}
+	return t.term, left
+}
+
+// left is by both clocks: one may stand still while the system is suspended, the other may be set. t.mu is held.
+func (t *tenure) left() time.Duration {
+	now := time.Now()
+	return min(t.until.Sub(now), t.until.Round(0).Sub(now.Round(0)))
+}
+
+// lasts reports whether the term of a run has not ended. t.mu is held.
+func (t *tenure) lasts(of run) bool { return t.of == of && t.left() > 0 }
+
+// prolong says that others go on with nothing of this node until keptTime after start. It begins no term: when one has
+// ended, only NATS knows whether others have.
+func (t *tenure) prolong(of run, start time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.lasts(of) {
+		t.until = start.Add(heldTime)
+	}
+}
+
+// ends reports whether the term of a run lasts, and is to be prolonged by the other nodes.
+func (t *tenure) ends(of run) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.lasts(of) && t.left() <= beatBefore
+}
+
+// due reports whether the claim is to be renewed, so that it lasts or names other nodes.
+func (t *tenure) due(nodes map[string]string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.left() <= beatBefore || !maps.Equal(t.nodes, nodes)
+}
+
+// know sets the nodes of the claim of a run. t.mu is held.
+func (t *tenure) know(of run, nodes map[string]string) {
+	t.nodes = nodes
+	_, t.complete = nodes[of.String()]
+}
+
+// known returns the nodes that this one knows.
+func (n *Node) known() map[string]string {
+	all := map[string]string{}
+	for _, node := range n.opts.Engine.Nodes() {
+		all[Run(node)] = node.Address
+	}
+	return all
+}
+
+// beat renews the claim, and begins a term unless one lasts. It is called by one goroutine at a time.
+func (n *Node) beat(ctx context.Context) error {
+	t, self, start, nodes := &n.tenure, n.self(), time.Now(), n.known()
+	t.mu.Lock()
+	last, either := t.revision, maps.Clone(nodes) // as it may be unknown which claim NATS has
+	maps.Copy(either, t.nodes)
+	if _, is := nodes[self.String()]; !is { // the list is being filled again
+		nodes = either
+	}
+	t.know(self, either)
+	t.mu.Unlock()
+	value, err := json.Marshal(claim{Nodes: nodes})
+	if err != nil {
+		return err
+	}
+	revision, err := n.held.Update(ctx, self.String(), value, last, 0)
+	if errors.Is(err, engine.ErrConflict) {
+		known, failure := n.held.Get(ctx, self.String())
+		switch err = failure; {
+		case err == nil: // another node has written it
+			if parseClaim(known).Ended {
+				t.end()
+			}
+			revision, err = n.held.Update(ctx, self.String(), value, known.Revision, 0)
+		case errors.Is(err, engine.ErrNotFound): // NATS has lost it, and who goes on with what
+			t.end()
+			revision, err = n.held.Create(ctx, self.String(), value, 0)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.know(self, nodes)
+	t.revision, t.kept = revision, time.Now()
+	if !t.lasts(self) {
+		t.term++
+	}
+	t.of, t.until = self, start.Add(heldTime)
+	return nil
+}
+
+// end says that others may go on with the sessions of this node.
+func (t *tenure) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.until = time.Time{}
+}
+
+func parseClaim(e engine.Entry) (c claim) {
+	json.Unmarshal(e.Value, &c) // anything else leaves c empty, which no node may end
+	return c
+}
+
+// hold keeps the node's sessions.
+func (n *Node) hold() {
+	tick := time.NewTicker(beatTick)
+	defer tick.Stop()
+	var asked time.Time
+	for {
+		select {
+		case <-tick.C:
+		case <-n.ctx.Done():
+			return
+		}
+		if !n.tenure.due(n.known()) {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(n.ctx, beatTime)
+		err := n.beat(ctx)
+		cancel()
+		self, start := n.self(), time.Now()
+		if err == nil || start.Sub(asked) < askEvery || !n.tenure.ends(self) {
+			continue
+		}
+		if asked = start; n.askAll(self) {
+			n.tenure.prolong(self, start)
+		}
+	}
+}
+
+// askAll asks the nodes that may end the claim, and reports whether one has renewed it, or all that run have promised:
+// one at least if there are others, since a firewall may refuse what is sent to nodes that run.
+func (n *Node) askAll(self run) bool {
+	n.tenure.mu.Lock()
+	nodes := n.tenure.nodes
+	n.tenure.mu.Unlock()
+	ctx, cancel := context.WithTimeout(n.ctx, askTime)
+	defer cancel()
+	var mu sync.Mutex // guards what follows
+	told, silent, vacant := false, 0, 0
+	var asking sync.WaitGroup
+	for name, address := range nodes {
+		if name == self.String() {
+			continue
+		}
+		asking.Go(func() {
+			said := n.ask(ctx, name, address, nodes[self.String()])
+			mu.Lock()
+			defer mu.Unlock()
+			switch said {
+			case saidTold:
+				told = true
+			case saidVacant:
+				vacant++
+			case "":
+				silent++
+			}
+		})
+	}
+	asking.Wait()
+	return told || silent == 0 && (vacant == 0 || vacant < len(nodes)-1)
+}
+
+// ask asks a node, and returns its answer: "" for none, and saidVacant for a node that has ended. own is the address
+// of this one.
+func (n *Node) ask(ctx context.Context, name, address, own string) (said string) {
+	x, err := n.open(ctx, name)
+	if err != nil {
+		if to, _ := parseRun(name); n.vacant(ctx, to, address) {
+			return saidVacant
+		}
+		return ""
+	}
+	defer x.Close()
+	defer context.AfterFunc(ctx, func() { x.Close() })()
+	body := []byte(n.Seal(sealedHold, []byte(own)))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://node"+holdPath, bytes.NewReader(body))
+	if err != nil {
+		return ""
+	}
+	resp, err := x.roundTrip(r)
+	if err != nil {
+		return ""
+	}
+	defer resp.Body.Close()
+	if answer, err := io.ReadAll(io.LimitReader(resp.Body, 100)); err == nil && resp.StatusCode == http.StatusOK {
+		said = string(answer)
+	}
+	return said
+}
+
+// serveHold answers a node that asks.
+func (n *Node) serveHold(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 4<<10))
+	address, by, ok := n.Open(sealedHold, string(body))
+	if err != nil || !ok || by == "" {
+		http.NotFound(w, r)
+		return
+	}
+	now := time.Now()
+	n.mu.Lock()
+	for name, p := range n.promises {
+		if now.After(p.until) {
+			delete(n.promises, name)
+		}
+	}
+	n.promises[by] = promise{string(address), now.Add(keptTime)}
+	n.mu.Unlock()
+	answer := saidPromise
+	if n.opts.Engine.Up() {
+		ctx, cancel := context.WithTimeout(r.Context(), askTime/2) // as the node waits for it
+		defer cancel()
+		switch err := n.renew(ctx, by); {
+		case err == nil:
+			answer = saidTold
+		case !errors.Is(err, engine.ErrUnavailable):
+			http.Error(w, "not now", http.StatusServiceUnavailable)
+			return
+		}
+	}
+	io.WriteString(w, answer)
+}
+
+// promised reports whether this node is to go on with no session of a run for now, and the run's address.
+func (n *Node) promised(name string) (address string, is bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	p := n.promises[name]
+	return p.address, time.Now().Before(p.until)
+}
+
+// renew renews the claim of another run.
+func (n *Node) renew(ctx context.Context, name string) error {
+	known, err := n.held.Get(ctx, name)
+	if err == nil && parseClaim(known).Ended {
+		err = errors.New("its sessions have been given to other nodes")
+	}
+	if err == nil {
+		_, err = n.held.Update(ctx, name, known.Value, known.Revision, 0)
+	}
+	return err
+}
+
+// gone reports whether a run has its sessions no more, as far as NATS knows, and ends its claim if that is old. An error
+// is a *toolformat.Error: NotFound if nobody goes on with them, Unavailable if that cannot be told.
+func (n *Node) gone(ctx context.Context, r run) (bool, error) {
+	known, err := n.held.Get(ctx, r.String())
+	if errors.Is(err, engine.ErrNotFound) {
+		if time.Since(time.UnixMilli(int64(r.epoch))) < lostTime { // it may be about to claim them
+			return false, unavailable(err)
+		}
+		return false, toolformat.Errorf(toolformat.NotFound, "nothing is known of node %s", r)
+	}
+	claimed := parseClaim(known)
+	if err == nil && claimed.Ended {
+		return true, nil
+	}
+	if err == nil && n.killed(ctx, r, claimed.Nodes[r.String()]) {
+		return true, nil
+	}
+	var old time.Duration
+	if err == nil {
+		old, err = n.age(ctx, known)
+	}
+	switch _, may := claimed.Nodes[n.self().String()]; {
+	case err != nil:
+		return false, unavailable(err)
+	case old < keptTime, !may && old < lostTime:
+		return false, nil
+	case !may:
+		return false, toolformat.Errorf(toolformat.NotFound, "node %s has ended, and this one is too new to go on with its sessions", r)
+	}
+	if _, is := n.promised(r.String()); is {
+		return false, nil
+	}
+	// The run's term has ended, as its claim is old and this node's last promise is over. A promise to it from now on
+	// begins none, so it does not matter when NATS carries this out.
+	_, err = n.held.Update(ctx, r.String(), []byte(endedClaim), known.Revision, 0)
+	switch {
+	case errors.Is(err, engine.ErrConflict):
+		return false, nil
+	case err != nil:
+		return false, unavailable(err)
+	}
+	return true, nil
+}
+
+// age returns for how long a claim has not been renewed, at least, by the clock of NATS: that of this node's own claim.
+func (n *Node) age(ctx context.Context, known engine.Entry) (time.Duration, error) {
+	own, err := n.held.Get(ctx, n.self().String())
+	if err != nil {
+		return 0, err
+	}
+	n.tenure.mu.Lock()
+	defer n.tenure.mu.Unlock()
+	now := own.Written
+	if own.Revision == n.tenure.revision {
+		now = now.Add(time.Since(n.tenure.kept))
+	}
+	return now.Sub(known.Written), nil
+}
+
+// killed reports whether the process of a run has ended: whether it has lost its connection to NATS and nobody listens
+// at its address. Without an address it reports false. What it finds is kept on NATS for the other nodes.
+func (n *Node) killed(ctx context.Context, r run, address string) bool {
+	bounded, cancel := context.WithTimeout(ctx, aliveTime)
+	defer cancel()
+	if alive, err := n.opts.Engine.Alive(bounded, r.node, r.epoch); err != nil || alive || address == "" || !n.vacant(bounded, r, address) {
+		return false
+	}
+	n.held.Put(ctx, r.String(), []byte(endedClaim), 0)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.dead[r] = true
+	return true
+}
+
+// vacant reports whether nobody listens at the address of a run, or another run does.
+func (n *Node) vacant(ctx context.Context, r run, address string) bool {
+	link, err := n.opts.Keys.dial(ctx, address, r)
+	if err == nil {
+		link.Close()
+	}
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, errOtherRun)
+}

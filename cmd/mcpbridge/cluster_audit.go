@@ -1,0 +1,196 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/audit"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
+)
+
+const (
+	auditPath  = "/peer/audit"    // where a node tells others what is in its audit
+	auditTime  = 10 * time.Second // that it may take
+	auditBytes = 8 << 20          // of the lines of a node, the latest
+)
+
+// auditCall is a request to each node about its audit: a query, or to verify it.
+type auditCall struct {
+	Query  *auditQuery `json:"query,omitempty"`
+	Verify bool        `json:"verify,omitempty"`
+}
+
+// nodeAudit is the answer of a node.
+type nodeAudit struct {
+	Node   string            `json:"node"`
+	Lines  []json.RawMessage `json:"lines,omitempty"` // that the query asks for, oldest first
+	Cut    bool              `json:"cut,omitempty"`   // there are earlier ones
+	Chain  string            `json:"chain,omitempty"` // what is verified
+	Broken string            `json:"broken,omitempty"`
+	Away   string            `json:"away,omitempty"` // why the node has not answered
+}
+
+// serveAudit answers auditPath.
+func (c *control) serveAudit(w http.ResponseWriter, r *http.Request) {
+	json.NewEncoder(w).Encode(c.ownAudit([]byte(r.FormValue("call"))))
+}
+
+// audits writes the answer of each node. Without a cluster it writes nothing.
+func (c *control) audits(ctx context.Context, call []byte, lines *json.Encoder) error {
+	if c.cluster == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, auditTime)
+	defer cancel()
+	all := ofNodes(c.cluster, func(n *nodeState) (a nodeAudit) {
+		if n.This {
+			return c.ownAudit(call)
+		}
+		told, err := c.askNode(ctx, n.run, auditPath+"?call="+url.QueryEscape(string(call)))
+		if err == nil {
+			err = json.Unmarshal(told, &a)
+		}
+		if err != nil {
+			a = nodeAudit{Node: n.Name, Away: err.Error()}
+		}
+		return a
+	})
+	for i := range all {
+		if err := lines.Encode(&all[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ownAudit carries out a request about this node's audit.
+func (c *control) ownAudit(text []byte) (a nodeAudit) {
+	a.Node = c.cluster.self.ID
+	var call auditCall
+	path := c.stacks()[0].Config().Audit.File
+	if err := json.Unmarshal(text, &call); err != nil || path == "" {
+		a.Away = cmp.Or(err, errors.New(`it has no "audit"`)).Error()
+		return a
+	}
+	if call.Verify {
+		chain, err := audit.Verify(path)
+		if a.Chain = aboutChain(chain); err != nil {
+			a.Broken = err.Error()
+		}
+		return a
+	}
+	size := 0
+	err := audit.Read(path, func(raw []byte, l *audit.Line) {
+		if call.Query == nil || !call.Query.asksLine(l) {
+			return
+		}
+		a.Lines = append(a.Lines, slices.Clone(raw))
+		for size += len(raw); size > auditBytes; a.Lines = a.Lines[1:] {
+			size -= len(a.Lines[0])
+			a.Cut = true
+		}
+	})
+	if err != nil {
+		a.Away = err.Error()
+	}
+	return a
+}
+
+// askAudits asks the nodes of the cluster that runs on this machine, and returns the answer of each.
+func (f *sourceFlags) askAudits(ctx context.Context, config string, call auditCall) (all []nodeAudit, err error) {
+	if f.NArg() > 0 {
+		return nil, usagef("%s: --all is about the files of the nodes, which have their own names: leave out %s", f.Name(), f.Arg(0))
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	text, _ := json.Marshal(call) // cannot fail
+	r := &remote{sourceFlags: f, config: config}
+	_, err = r.ask(ctx, &daemon.Command{Name: "audit", Audit: text}, func(line []byte) error {
+		var a nodeAudit
+		if err := json.Unmarshal(line, &a); err != nil || a.Node == "" { // of a daemon
+			return err
+		}
+		all = append(all, a)
+		return nil
+	})
+	if err == nil && len(all) == 0 {
+		err = &exitError{exitAway, "no node of a cluster runs here (mcpbridge serve is one)"}
+	}
+	slices.SortFunc(all, func(a, b nodeAudit) int { return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Away, b.Away)) })
+	return slices.CompactFunc(all, func(a, b nodeAudit) bool { return a.Node == b.Node }), err
+}
+
+// queryNodes prints the calls of the audits of all nodes, oldest first.
+func (f *sourceFlags) queryNodes(ctx context.Context, config string, q *auditQuery, std streams) error {
+	all, err := f.askAudits(ctx, config, auditCall{Query: q})
+	if err != nil {
+		return err
+	}
+	type call struct {
+		node string
+		raw  []byte
+		line audit.Line
+	}
+	var calls []call
+	missing := false
+	for _, a := range all {
+		for _, raw := range a.Lines {
+			own := call{node: a.Node, raw: raw}
+			if err := json.Unmarshal(raw, &own.line); err != nil {
+				return err
+			}
+			calls = append(calls, own)
+		}
+		if a.Cut {
+			a.Away = fmt.Sprintf("only its latest calls are here, %d MiB: ask for fewer (--since, --until)", auditBytes>>20)
+		}
+		if a.Away != "" {
+			missing = true
+			output.Item(std.err, "", "mcpbridge: node "+terminal.Inline(a.Node+": "+a.Away))
+		}
+	}
+	slices.SortStableFunc(calls, func(a, b call) int { return a.line.Time.Compare(b.line.Time) })
+	rows := [][]string{append([]string{"NODE"}, auditColumns()...)}
+	for _, c := range calls {
+		if q.asJSON {
+			fmt.Fprintf(std.out, "%s\n", wire.SetMember(c.raw, "node", wire.AppendString(nil, c.node)))
+			continue
+		}
+		rows = append(rows, append([]string{c.node}, auditRow(&c.line)...))
+	}
+	if err := q.table(rows, std); err != nil || !missing {
+		return err
+	}
+	return &exitError{code: exitFailed}
+}
+
+// verifyNodes verifies the audits of all nodes.
+func (f *sourceFlags) verifyNodes(ctx context.Context, config string, std streams) error {
+	all, err := f.askAudits(ctx, config, auditCall{Verify: true})
+	if err != nil {
+		return err
+	}
+	var wrong []string
+	for _, a := range all {
+		if fault := cmp.Or(a.Away, a.Broken); fault != "" {
+			wrong = append(wrong, terminal.Inline("node "+a.Node+": "+fault))
+			continue
+		}
+		output.Item(std.out, "", terminal.Inline(a.Node+": "+a.Chain))
+	}
+	if wrong != nil {
+		return &exitError{exitFailed, strings.Join(wrong, "\n")}
+	}
+	return nil
+}

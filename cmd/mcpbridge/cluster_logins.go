@@ -1,0 +1,218 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/fleet"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/secret"
+	"github.com/mcpbridge/mcpbridge/mcpclient/oauth"
+)
+
+const (
+	loginsBook = "logins"
+	loginsLock = "lock."          // before the key of a login, while one of all nodes may change it
+	lockTime   = 90 * time.Second // after which that of a node that has died is gone; longer than what is done under it
+	lockPause  = 100 * time.Millisecond
+	keepTime   = 20 * time.Second // for which what was obtained is tried to be kept: the authorization server may not give it again
+	noLogin    = "-"              // the value of one that has ended: the copies of nodes that were away are not it
+)
+
+// clusterLogins has the logins to servers of all nodes: an oauth.Store in a book, of which each node has a
+// copy, for when NATS is away. Who holds the lock of a key reads the book and no copy.
+type clusterLogins struct {
+	copies *secret.Store
+	book   atomic.Pointer[sharedBook]
+
+	mu   sync.Mutex
+	held map[string]*uint64 // the keys whose lock this program holds, with the revisions that it has read then
+}
+
+func newClusterLogins(cfg *config.Config) (*clusterLogins, error) {
+	copies, err := secret.Of("logins-" + cfg.Cluster.Name)
+	if err != nil {
+		return nil, err
+	}
+	l := &clusterLogins{copies: copies, held: map[string]*uint64{}}
+	l.use(remoteBook{cfg.Path, loginsBook})
+	return l, nil
+}
+
+func (l *clusterLogins) use(book sharedBook) { l.book.Store(&book) }
+
+// Load implements oauth.Store.
+func (l *clusterLogins) Load(key string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), bookTime)
+	defer cancel()
+	value, revision, err := (*l.book.Load()).Get(ctx, key)
+	l.mu.Lock()
+	was, held := l.held[key]
+	if held && was == nil && err == nil {
+		l.held[key] = &revision
+	}
+	l.mu.Unlock()
+	if err != nil && !held {
+		value, err = l.copies.Load(key)
+	}
+	if err != nil || string(value) == noLogin {
+		return nil, err
+	}
+	return value, nil
+}
+
+// All implements oauth.Store.
+func (l *clusterLogins) All() (map[string][]byte, error) { return l.copies.All() }
+
+// Lock implements oauth.Store.
+func (l *clusterLogins) Lock(ctx context.Context, key string) (unlock func(), err error) {
+	book, own := *l.book.Load(), []byte(rand.Text())
+	for {
+		asked, cancel := context.WithTimeout(ctx, bookTime)
+		existing, revision, err := book.Add(asked, loginsLock+key, own, lockTime)
+		cancel()
+		if err != nil {
+			return nil, err
+		}
+		if existing == nil {
+			l.hold(key)
+			return func() { l.unlock(book, key, revision) }, nil
+		}
+		select {
+		case <-time.After(lockPause):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (l *clusterLogins) hold(key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held[key] = nil
+}
+
+func (l *clusterLogins) unlock(book sharedBook, key string, revision uint64) {
+	l.mu.Lock()
+	delete(l.held, key)
+	l.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), bookTime)
+	defer cancel()
+	_, _, _ = book.Change(ctx, loginsLock+key, nil, revision, 0) // else it goes after lockTime
+}
+
+// Save implements oauth.Store. The lock of the key is held, and Load was called since.
+func (l *clusterLogins) Save(key string, value []byte) (err error) {
+	l.mu.Lock()
+	revision := l.held[key]
+	l.mu.Unlock()
+	if revision == nil {
+		return errors.New("its lock is not held, or it was not read since")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), keepTime)
+	defer cancel()
+	for {
+		var saved bool
+		if saved, err = l.put(ctx, key, value, *revision); err == nil && !saved {
+			err = errors.New("another node has changed them meanwhile")
+		} else if err != nil && ctx.Err() == nil {
+			select {
+			case <-time.After(lockPause):
+			case <-ctx.Done():
+			}
+			continue
+		}
+		return err
+	}
+}
+
+// put sets the value of a key that has a revision, 0 if it does not exist, and reports whether it has the value then.
+func (l *clusterLogins) put(ctx context.Context, key string, value []byte, revision uint64) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, bookTime)
+	defer cancel()
+	book, changed, err := *l.book.Load(), false, error(nil)
+	var existing []byte
+	if revision == 0 {
+		existing, _, err = book.Add(ctx, key, value, 0)
+	} else if _, changed, err = book.Change(ctx, key, value, revision, 0); err == nil && !changed {
+		existing, _, err = book.Get(ctx, key) // the answer of an attempt before may not have come
+	}
+	return changed || revision == 0 && existing == nil || bytes.Equal(existing, value), err
+}
+
+// Delete implements oauth.Store.
+func (l *clusterLogins) Delete(key string) error { return l.Save(key, []byte(noLogin)) }
+
+// share has the logins kept in a book of all nodes, until ctx ends, and calls changed after one has changed.
+func (l *clusterLogins) share(ctx context.Context, book *fleet.Book, changed func(key string, value []byte), log *slog.Logger) {
+	l.use(book)
+	warn := func(err error) {
+		if err != nil {
+			log.Warn("logins of all nodes are not kept on this machine, for when NATS is away", "reason", err)
+		}
+	}
+	restore := keepDoing(ctx, func() error { // what NATS has lost
+		all, err := l.copies.All()
+		warn(err)
+		for key, value := range all {
+			if _, _, err := book.Add(ctx, key, value, 0); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	ready := book.Watch(ctx, func(key string, value []byte, _ uint64) {
+		switch {
+		case strings.HasPrefix(key, loginsLock):
+			return
+		case value == nil:
+			restore()
+			return
+		}
+		if known, err := l.copies.Load(key); err != nil || !bytes.Equal(known, value) {
+			warn(l.copies.Save(key, value))
+			changed(key, value)
+		}
+	})
+	go func() {
+		select {
+		case <-ready:
+			restore()
+		case <-ctx.Done():
+		}
+	}()
+}
+
+// lockLogin is Lock for fleet.Reseal.
+func (l *clusterLogins) lockLogin(ctx context.Context, key string) (unlock func(), err error) {
+	if strings.HasPrefix(key, loginsLock) {
+		return nil, nil
+	}
+	return l.Lock(ctx, key)
+}
+
+// shareLogins has the logins of all nodes used here.
+func (l *live) shareLogins(ctx context.Context) {
+	logins, ok := l.opts.Logins.(*clusterLogins)
+	if !ok {
+		l.log.Warn("logins are not shared with the other nodes: this machine has no folder to keep them in", "cluster", l.cluster.name)
+		return
+	}
+	book := l.cluster.open(loginsBook, 0)
+	logins.share(ctx, book, func(key string, value []byte) {
+		for _, client := range l.Live.Stack().Clients() {
+			client.Recheck(func(auth any) bool {
+				login, ok := auth.(*oauth.Client)
+				return ok && login.Changed(key, value)
+			})
+		}
+	}, l.log)
+	go fleet.Reseal(ctx, book, logins.lockLogin)
+}

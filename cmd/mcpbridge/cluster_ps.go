@@ -1,0 +1,117 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
+)
+
+const (
+	psPath = "/peer/ps"      // where a node tells others what runs there
+	psTime = 2 * time.Second // that it may take
+)
+
+// servePs answers psPath.
+func (c *control) servePs(w http.ResponseWriter, _ *http.Request) {
+	json.NewEncoder(w).Encode(c.state())
+}
+
+// ps tells what runs here, or everywhere.
+func (c *control) ps(ctx context.Context, everywhere bool, lines *json.Encoder) error {
+	if !everywhere {
+		return lines.Encode(c.state())
+	}
+	for _, st := range c.everywhere(ctx) {
+		if err := lines.Encode(st); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// everywhere returns what runs on each node of the cluster, or here alone without one.
+func (c *control) everywhere(ctx context.Context) []processState {
+	if c.cluster == nil {
+		return []processState{c.state()}
+	}
+	ctx, cancel := context.WithTimeout(ctx, psTime)
+	defer cancel()
+	return ofNodes(c.cluster, func(n *nodeState) (st processState) {
+		if n.This {
+			st = c.state()
+		} else {
+			st = c.stateOf(ctx, n)
+		}
+		st.Other = n.Other
+		return st
+	})
+}
+
+// ofNodes returns what ask does of each node of a cluster, which it asks at once.
+func ofNodes[T any](c *cluster, ask func(n *nodeState) T) []T {
+	nodes := c.state().Nodes
+	if !slices.ContainsFunc(nodes, func(n nodeState) bool { return n.This }) { // NATS has not said so yet, or any more
+		nodes = append(nodes, nodeState{Name: c.self.ID, This: true})
+	}
+	all := make([]T, len(nodes))
+	var asking sync.WaitGroup
+	for i := range nodes {
+		asking.Go(func() { all[i] = ask(&nodes[i]) })
+	}
+	asking.Wait()
+	return all
+}
+
+// stateOf asks another node what runs there.
+func (c *control) stateOf(ctx context.Context, n *nodeState) (st processState) {
+	told, err := c.askNode(ctx, n.run, psPath)
+	if err == nil {
+		err = json.Unmarshal(told, &st)
+	}
+	switch {
+	case ctx.Err() != nil:
+		st.Away = "no answer within " + psTime.String()
+	case err != nil:
+		st.Away = err.Error()
+	default:
+		return st
+	}
+	return processState{Cluster: c.cluster.name, Node: n.Name, Kind: "serve", Listen: n.Address, Version: n.Version, Since: n.Since, Servers: []serverState{}, Away: st.Away}
+}
+
+// merge sorts programs, and leaves one of what several have told of the same node: what it has said itself, if it has.
+func merge(all []processState) []processState {
+	slices.SortFunc(all, func(a, b processState) int {
+		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Away, b.Away), cmp.Compare(a.Config, b.Config), cmp.Compare(a.PID, b.PID))
+	})
+	return slices.CompactFunc(all, func(a, b processState) bool { return a.Node != "" && a.Node == b.Node && a.Cluster == b.Cluster })
+}
+
+// printNodes prints programs, and one table of the servers of all.
+func printNodes(w io.Writer, all []processState, now time.Time) error {
+	rows := [][]string{append([]string{"NODE"}, serverColumns()...)}
+	for _, st := range all {
+		node := orDash(terminal.Inline(st.Node))
+		if st.Away != "" {
+			rows = append(rows, []string{node, "-", "away", "-", "-", "-", "-", "-", "-", "-", st.Away})
+			continue
+		}
+		output.Item(w, strings.TrimPrefix(node+": ", "-: ")+st.Kind+" ", st.title(now))
+		for _, s := range st.Servers {
+			rows = append(rows, append([]string{node}, s.row(now)...))
+		}
+	}
+	if len(rows) == 1 {
+		return nil
+	}
+	return printTable(w, rows)
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/mcpbridge/mcpbridge/bridge/fleet"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/tokens"
+)
+
+const (
+	tokensBook = "tokens"
+	tokensKey  = "all" // has what a file of tokens has
+)
+
+// shareTokens merges the file of tokens with that of all nodes, in both directions, until ctx ends: what is made or
+// removed at a node is so at all. changed is to be called when the file has changed.
+func (c *cluster) shareTokens(ctx context.Context, path string, log *slog.Logger) (changed func()) {
+	book := c.node.Book(tokensBook, 0)
+	var latest atomic.Pointer[[]byte] // of all nodes, as they were told
+	complaints := map[string]string{}
+	report := func(what string, err error) error {
+		switch {
+		case err == nil:
+			complaints[what] = ""
+		case complaints[what] != err.Error():
+			complaints[what] = err.Error()
+			log.Error(what, "file", path, "error", err)
+		}
+		return err
+	}
+	take := func(value []byte) error {
+		return report("the tokens that were made or removed at other nodes are not known here", file.Update(path, func(text []byte) ([]byte, error) { return tokens.Merge(value, text) }, nil))
+	}
+	changed = keepDoing(ctx, func() error {
+		if value := latest.Load(); value != nil { // first, as this needs no NATS
+			if err := take(*value); err != nil {
+				return err
+			}
+		}
+		ctx, cancel := context.WithTimeout(ctx, bookTime)
+		defer cancel()
+		all, err := mergeTokens(ctx, book, path)
+		if err == nil || c.engine.Up() { // while NATS is away that is no news
+			report("the tokens that were made or removed here are not known to the other nodes", err)
+		}
+		if err != nil || all == nil {
+			return err
+		}
+		return take(all)
+	})
+	book.Watch(ctx, func(key string, value []byte, _ uint64) {
+		if value != nil { // else NATS has lost them
+			latest.Store(&value)
+		}
+		changed()
+	})
+	changed()
+	return changed
+}
+
+// mergeTokens merges a file of tokens into a book, and returns what that has then; nil without either.
+func mergeTokens(ctx context.Context, book *fleet.Book, path string) (all []byte, err error) {
+	text, err := file.ReadRegular(path, tokens.MaxSize)
+	if errors.Is(err, fs.ErrNotExist) {
+		all, _, err = book.Get(ctx, tokensKey)
+		return all, err
+	}
+	if err != nil {
+		return nil, err
+	}
+	err = fleet.Update(ctx, book, tokensKey, func(value []byte) ([]byte, error) {
+		all, err = tokens.Merge(value, text)
+		return all, err
+	})
+	return all, err
+}
