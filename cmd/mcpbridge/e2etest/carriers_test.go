@@ -44,6 +44,8 @@ func TestMain(m *testing.M) {
 		if err := mcpgo.ServeStdio(newMCPGoServer()); err != nil {
 			os.Exit(1)
 		}
+	case "once":
+		serveOnce()
 	default:
 		fmt.Fprintf(os.Stderr, "no such child: %s\n", mode)
 		os.Exit(2)
@@ -127,10 +129,10 @@ func TestCarriersChained(t *testing.T) {
 	for _, c := range carriers {
 		t.Run(c.name, func(t *testing.T) {
 			sourcetest.Contract{Prefix: "outer__inner__", Legacy: true}.Run(t, func(t *testing.T) bridge.Source {
-				inner := bridge.New(bridge.Options{},
+				inner := bridge.New(bridge.Options{Settle: patience},
 					bridge.Member{Name: "beside", Source: sourcetest.NewFake()},
 					bridge.Member{Name: "inner", Source: dial(t, c.config(t))})
-				return bridge.New(bridge.Options{},
+				return bridge.New(bridge.Options{Settle: patience},
 					bridge.Member{Name: "outer", Source: dial(t, mcpclient.Config{URL: serve(t, inner) + "/mcp"})},
 					bridge.Member{Name: "other", Source: sourcetest.NewFake()})
 			})

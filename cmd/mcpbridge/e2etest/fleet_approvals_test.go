@@ -44,7 +44,7 @@ func TestApprovalsOfNodes(t *testing.T) {
 		desks, sessions = append(desks, desk), append(sessions, session)
 	}
 	const calls = 3 // on each node
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	replies := make(chan bridge.Reply)
 	for range calls {

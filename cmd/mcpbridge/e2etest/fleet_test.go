@@ -2,6 +2,7 @@ package e2etest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/fleet"
@@ -47,9 +49,10 @@ func TestFleet(t *testing.T) {
 // A fleetNode is a node that serves a source, until the end of the test at most.
 type fleetNode struct {
 	*fleet.Node
-	url  string
-	end  func()
-	kill func() // the other nodes lose it, with what is under way
+	server *mcpserver.Server
+	url    string
+	end    func()
+	kill   func() // the other nodes lose it, with what is under way
 }
 
 // nodes serves a source by several nodes of a fleet, to who has one of the tokens, if any.
@@ -59,39 +62,75 @@ func nodes(t testing.TB, n int, source bridge.Source, tokens map[string]string) 
 
 // nodesOf is nodes for nodes with a source each.
 func nodesOf(t testing.TB, tokens map[string]string, sources ...bridge.Source) []*fleetNode {
+	return nodesWith(t, func(*fleetNode) mcpserver.Options { return mcpserver.Options{Access: mcpserver.Access{Tokens: tokens}} }, sources...)
+}
+
+// nodesWith is nodesOf for nodes whose servers have these options.
+func nodesWith(t testing.TB, options func(*fleetNode) mcpserver.Options, sources ...bridge.Source) []*fleetNode {
+	return nodesAt(t, func(nats string) string { return nats }, options, sources...)
+}
+
+// nodesAt is nodesWith for nodes that are reached, and reach NATS, at other addresses, which at returns for their own.
+func nodesAt(t testing.TB, at func(url string) string, options func(*fleetNode) mcpserver.Options, sources ...bridge.Source) []*fleetNode {
 	nats, last := fleettest.NATS(t), (*engine.Engine)(nil)
 	var all []*fleetNode
 	for i, source := range sources {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		name, one := fmt.Sprintf("node%d", i), &fleetNode{url: "http://" + ln.Addr().String()}
-		own := fleettest.Engine(t, nats, name)
-		last = own
-		one.Node = fleet.New(fleet.Options{Keys: fleettest.Keys(t), Engine: own, Name: name})
-		own.Announce(engine.Node{Address: one.url})
-		server := mcpserver.New(source, mcpserver.Options{Nodes: one.Node, Adoptable: true, Access: mcpserver.Access{Tokens: tokens}})
-		ctx, cancel := context.WithCancel(context.Background())
-		served := make(chan error, 1)
-		go func() { served <- server.Serve(ctx, ln) }()
-		one.kill = func() {
-			own.Close()
-			one.Close()
-		}
-		one.end = sync.OnceFunc(func() {
-			cancel()
-			if err := <-served; err != nil {
-				t.Error(err)
-			}
-			one.Close()
-			own.Close()
-		})
-		t.Cleanup(one.end)
-		all = append(all, one)
+		name := fmt.Sprintf("node%d", i)
+		last = fleettest.Engine(t, at(nats), name)
+		all = append(all, startNode(t, last, name, at, options, source))
 	}
-	fleettest.Await(t, last, len(sources))
+	awaitClaims(t, last, len(sources))
 	return all
+}
+
+// awaitClaims waits until each of some nodes has a claim to its sessions, which names all of them.
+func awaitClaims(t testing.TB, e *engine.Engine, nodes int) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	claims, done := map[string]bool{}, make(chan struct{})
+	complete := sync.OnceFunc(func() { close(done) })
+	e.Bucket("claims", time.Hour).Watch(ctx, ">", func(claim engine.Entry) {
+		if strings.Count(string(claim.Value), "http://") == nodes {
+			claims[claim.Key] = true
+		}
+		if len(claims) == nodes {
+			complete()
+		}
+	})
+	<-done
+}
+
+// startNode starts a node of nodesAt.
+func startNode(t testing.TB, own *engine.Engine, name string, at func(url string) string, options func(*fleetNode) mcpserver.Options, source bridge.Source) *fleetNode {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := &fleetNode{url: "http://" + ln.Addr().String()}
+	one.Node = fleet.New(fleet.Options{Keys: fleettest.Keys(t), Engine: own, Name: name})
+	own.Announce(engine.Node{Address: at(one.url)})
+	opts := options(one)
+	opts.Nodes, opts.Adoptable = one.Node, true
+	server := mcpserver.New(source, opts)
+	one.server = server
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx, ln) }()
+	one.kill = func() {
+		own.Close()
+		one.Close()
+		ln.Close()
+	}
+	one.end = sync.OnceFunc(func() {
+		cancel()
+		if err := <-served; err != nil && !errors.Is(err, net.ErrClosed) {
+			t.Error(err)
+		}
+		one.Close()
+		own.Close()
+	})
+	t.Cleanup(one.end)
+	return one
 }
 
 // balance returns the URL of a proxy that gives each request to the next of several servers.
@@ -110,7 +149,18 @@ func balance(t testing.TB, nodes []*fleetNode) string {
 // post sends a message of a session to a node, and returns the status and body of the answer.
 func (n *fleetNode) post(t *testing.T, session, message string) (status int, body string) {
 	t.Helper()
-	return n.send(t, message, map[string]string{"Mcp-Session-Id": session})
+	return n.persist(t, message, map[string]string{"Mcp-Session-Id": session})
+}
+
+// persist is send, again as long as the node says so: another one may just have ended, or this one may have stood still.
+func (n *fleetNode) persist(t *testing.T, message string, headers map[string]string) (status int, body string) {
+	t.Helper()
+	for end := time.Now().Add(patience); ; {
+		status, body = n.send(t, message, headers)
+		if status != http.StatusServiceUnavailable || time.Now().After(end) {
+			return status, body
+		}
+	}
 }
 
 // send sends a message with some headers.
@@ -248,7 +298,7 @@ func TestForeignSession(t *testing.T) {
 	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
 	session := all[0].begin(t, ann)
 	as := func(token string, node *fleetNode) int {
-		status, _ := node.send(t, callEcho, map[string]string{"Mcp-Session-Id": session, "Authorization": "Bearer " + token})
+		status, _ := node.persist(t, callEcho, map[string]string{"Mcp-Session-Id": session, "Authorization": "Bearer " + token})
 		return status
 	}
 	for _, node := range all {
@@ -308,6 +358,40 @@ func TestLostCall(t *testing.T) {
 		}
 		if status, body := all[1].post(t, session, spaced); status != http.StatusOK || !strings.Contains(body, `"result"`) {
 			t.Errorf("the next call: %d %s", status, body)
+		}
+	}
+}
+
+// Streams that a client keeps open through another node hold up nobody else, and those for which there is no room are
+// refused with words.
+func TestForwardedStreams(t *testing.T) {
+	all := nodes(t, 2, sourcetest.NewFake(), map[string]string{"ann": "the token of ann", "bob": "the token of bob"})
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var resp *http.Response
+	for opened := 0; ; opened++ {
+		req, _ := http.NewRequestWithContext(ctx, http.MethodGet, all[1].url+"/mcp", nil)
+		req.Header.Set("Mcp-Session-Id", all[0].begin(t, "the token of ann"))
+		req.Header.Set("Authorization", "Bearer the token of ann")
+		req.Header.Set("Accept", "text/event-stream")
+		var err error
+		if resp, err = http.DefaultClient.Do(req); err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode == http.StatusOK && opened < 1000 {
+			continue
+		}
+		if body, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" || opened != 1000 || !strings.Contains(string(body), "too many requests that wait for other nodes") {
+			t.Errorf("after %d streams: %d %s", opened, resp.StatusCode, body)
+		}
+		break
+	}
+	for _, token := range []string{"the token of ann", "the token of bob"} {
+		session := all[0].begin(t, token)
+		if status, body := all[1].send(t, callEcho, map[string]string{"Mcp-Session-Id": session, "Authorization": "Bearer " + token}); status != http.StatusOK {
+			t.Errorf("a call: %d %s", status, body)
 		}
 	}
 }

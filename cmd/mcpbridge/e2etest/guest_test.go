@@ -176,12 +176,20 @@ func TestGuestsCall(t *testing.T) {
 		lines := v.request(1, http.MethodPost, callOf(10+node, "ask"), nil)
 		_, question := v.next(lines)
 		id := string(wire.Lookup([]byte(question), "id"))
-		if !strings.HasPrefix(id, `"node1.`) {
+		if !strings.Contains(id, "/") {
 			t.Fatal(question)
 		}
 		v.nodes[node].send(t, `{"jsonrpc":"2.0","id":`+id+`,"result":{"by":"node"}}`, v.headers)
 		if _, data := v.next(lines); !strings.Contains(data, `{"by":"node"}`) {
 			t.Errorf("the answer came to node%d: %s", node, data)
+		}
+	}
+	for node := range v.nodes { // an answer that cannot be used
+		lines := v.request(1, http.MethodPost, callOf(15+node, "ask"), nil)
+		_, question := v.next(lines)
+		v.nodes[node].send(t, `{"jsonrpc":"2.0","id":`+string(wire.Lookup([]byte(question), "id"))+`,"result":{"by":"node",}}`, v.headers)
+		if _, data := v.next(lines); !strings.Contains(data, "an answer that is not valid") {
+			t.Errorf("it came to node%d: %s", node, data)
 		}
 	}
 	for node := range v.nodes {
@@ -207,7 +215,7 @@ func TestGuestsCall(t *testing.T) {
 func TestGuestChanges(t *testing.T) {
 	v := visit(t)
 	v.settle("node1")
-	if status, _ := v.nodes[2].send(t, `{"jsonrpc":"2.0","id":7,"method":"logging/setLevel","params":{"level":"debug"}}`, v.headers); status != http.StatusOK {
+	if status, _ := v.nodes[2].persist(t, `{"jsonrpc":"2.0","id":7,"method":"logging/setLevel","params":{"level":"debug"}}`, v.headers); status != http.StatusOK {
 		t.Error(status)
 	}
 	v.settle("node0") // node1 has to ask again

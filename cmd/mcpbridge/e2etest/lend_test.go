@@ -100,6 +100,11 @@ func TestLentAway(t *testing.T) {
 func newHub(t testing.TB) (*fleet.Hub, *url.URL) {
 	hub := fleet.NewHub()
 	hub.SetLenders(map[string]string{"upstream": "ann"})
+	return hub, serveHub(t, hub)
+}
+
+// serveHub returns the URL of a hub, to which ann lends.
+func serveHub(t testing.TB, hub *fleet.Hub) *url.URL {
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		hub.Serve(w, r, "ann", slog.New(slog.DiscardHandler))
 	}))
@@ -108,7 +113,7 @@ func newHub(t testing.TB) (*fleet.Hub, *url.URL) {
 		web.Close()
 	})
 	at, _ := url.Parse("ws" + strings.TrimPrefix(web.URL, "http"))
-	return hub, at
+	return at
 }
 
 // lentConfig is the configuration of a client of what is lent to a hub.

@@ -21,7 +21,7 @@ import (
 )
 
 // patience bounds what a test waits for; only a fault makes a test wait so long.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // A client of mcp-go works with the server, in the era that it prefers (it falls back) and in
 // the legacy era.

@@ -139,7 +139,7 @@ func TestParamHeadersChecked(t *testing.T) {
 func checkParamHeaders(t *testing.T, arguments string, headers http.Header, ok bool) {
 	for _, p := range prefixes {
 		up := newToolServer("legacy", mirrored)
-		f := newFront(t, bridge.New(bridge.Options{}, p.members(dial(t, upHTTP(t, up)))...))
+		f := newFront(t, bridge.New(bridge.Options{Settle: patience}, p.members(dial(t, upHTTP(t, up)))...))
 		status, m := postCall(t, f.web.URL, p.prefix+"mirrored", arguments, headers)
 		code := string(wire.Lookup(m.Error, "code"))
 		switch calls := up.Seen(wire.MethodToolsCall); {
@@ -233,7 +233,7 @@ func TestParamHeadersMade(t *testing.T) {
 						if era == "dual" && !modern {
 							cfg.Era = mcpclient.Modern // a server of both eras is spoken to in its caller's
 						}
-						f := newFront(t, bridge.New(bridge.Options{}, p.members(dial(t, cfg))...))
+						f := newFront(t, bridge.New(bridge.Options{Settle: patience}, p.members(dial(t, cfg))...))
 						peer := newCaller(t, f, overWS, modern, `{}`)
 						peer.result(peer.request("tools/list", "", ""))
 						peer.tool(p.prefix+"mirrored", c.arguments)
@@ -252,7 +252,7 @@ func TestParamHeadersMade(t *testing.T) {
 // server's, and unknown headers do not pass.
 func TestParamHeadersMadeAnew(t *testing.T) {
 	up := newToolServer("modern", mirrored)
-	f := newFront(t, bridge.New(bridge.Options{}, prefixes[1].members(dial(t, upHTTP(t, up)))...))
+	f := newFront(t, bridge.New(bridge.Options{Settle: patience}, prefixes[1].members(dial(t, upHTTP(t, up)))...))
 	status, m := postCall(t, f.web.URL, "up__mirrored", `"arguments":{"text":"a"}`, http.Header{"Mcp-Param-Text": {"=?base64?YQ==?="}, "Mcp-Param-Secret": {"s"}})
 	if status != http.StatusOK {
 		t.Fatalf("%d %s", status, m.Raw)

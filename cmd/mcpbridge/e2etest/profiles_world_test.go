@@ -200,7 +200,7 @@ func newWorld(t *testing.T, r *rand.Rand) *world {
 	for _, name := range lawPrincipals {
 		tokens = append(tokens, fmt.Sprintf("%q:%q", name, lawSecret(name)))
 	}
-	w.config = fmt.Sprintf(`{"lending":true,"mcpServers":{%s},`+"\n"+`"profiles":{%s},`+"\n"+`"tokens":{%s}}`, strings.Join(servers, ","), strings.Join(profiles, ",\n"), strings.Join(tokens, ","))
+	w.config = fmt.Sprintf(`{"lending":true,"settle":"1m","mcpServers":{%s},`+"\n"+`"profiles":{%s},`+"\n"+`"tokens":{%s}}`, strings.Join(servers, ","), strings.Join(profiles, ",\n"), strings.Join(tokens, ","))
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log(w.config)

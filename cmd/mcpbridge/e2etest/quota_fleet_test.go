@@ -20,7 +20,7 @@ type bookDays struct{ book *fleet.Book }
 func (d bookDays) Update(change func([]byte) ([]byte, error)) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	return d.book.Update(ctx, "days", change)
+	return fleet.Update(ctx, d.book, "days", change)
 }
 
 // A quota of a day is one for all nodes, whatever they do at once.

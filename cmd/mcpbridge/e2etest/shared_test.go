@@ -130,7 +130,7 @@ func TestTasks(t *testing.T) {
 	a, b := newScript("legacy"), newScript("legacy")
 	cfgA, cfgB := upCarriers[0].config(t, a.Server), upCarriers[1].config(t, b.Server)
 	cfgA.Sharing, cfgB.Sharing = mcpclient.Shared, mcpclient.Shared
-	f := newFront(t, bridge.New(bridge.Options{}, bridge.Member{Name: "a", Source: dial(t, cfgA)}, bridge.Member{Name: "b", Source: dial(t, cfgB)}))
+	f := newFront(t, bridge.New(bridge.Options{Settle: patience}, bridge.Member{Name: "a", Source: dial(t, cfgA)}, bridge.Member{Name: "b", Source: dial(t, cfgB)}))
 	one, two := newCaller(t, f, overWS, false, `{}`), newCaller(t, f, overHTTP, false, `{}`)
 	for _, p := range []*caller{one, two} {
 		p.result(p.request("tools/list", "", ""))

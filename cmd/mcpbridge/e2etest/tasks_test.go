@@ -170,7 +170,7 @@ func TestTasksOf2025(t *testing.T) {
 						s := newTaskServer("legacy")
 						cfg := up.config(t, s.Server)
 						cfg.Sharing = sharing
-						f := newFront(t, bridge.New(bridge.Options{}, p.members(dial(t, cfg))...))
+						f := newFront(t, bridge.New(bridge.Options{Settle: patience}, p.members(dial(t, cfg))...))
 						useTasks(newCaller(t, f, down.dial, false, `{}`), s, p.prefix)
 					})
 				}
@@ -224,7 +224,7 @@ func TestTasksExtension(t *testing.T) {
 							s := newTaskServer("modern")
 							cfg := up.config(t, s.Server)
 							cfg.Sharing = sharing
-							f := newFront(t, bridge.New(bridge.Options{}, p.members(dial(t, cfg))...))
+							f := newFront(t, bridge.New(bridge.Options{Settle: patience}, p.members(dial(t, cfg))...))
 							useExtension(newCaller(t, f, down.dial, true, capabilities), s, p.prefix)
 							other := newCaller(t, f, down.dial, true, `{}`)
 							if got := other.tool(p.prefix+"work", `{"id":"none"}`); !strings.Contains(got, `"resultType":"complete"`) {
@@ -281,7 +281,7 @@ func TestTasksOfOthers(t *testing.T) {
 					s := newTaskServer(era)
 					cfg := up.config(t, s.Server)
 					cfg.Sharing = mcpclient.Shared
-					f := newGuarded(t, bridge.New(bridge.Options{}, p.members(dial(t, cfg))...))
+					f := newGuarded(t, bridge.New(bridge.Options{Settle: patience}, p.members(dial(t, cfg))...))
 					ann, bob := newCaller(t, f, down.dial("ann"), down.modern, tasking), newCaller(t, f, down.dial("bob"), down.modern, tasking)
 					ann.result(ann.request("tools/call", `"name":"`+p.prefix+`work","arguments":{"id":"anns"}`+more, ""))
 					bob.result(bob.request("tools/call", `"name":"`+p.prefix+`work","arguments":{"id":"bobs"}`+more, ""))
@@ -323,7 +323,7 @@ func TestTasksOfProfiles(t *testing.T) {
 		s := newTaskServer("modern")
 		cfg := taskCarriers[0].config(t, s.Server)
 		cfg.Sharing = mcpclient.Shared
-		f := newGuarded(t, profile.New(bridge.New(bridge.Options{}, p.members(dial(t, cfg))...), profile.Options{Profiles: []profile.Profile{{Name: "first"}, {Name: "second"}}}))
+		f := newGuarded(t, profile.New(bridge.New(bridge.Options{Settle: patience}, p.members(dial(t, cfg))...), profile.Options{Profiles: []profile.Profile{{Name: "first"}, {Name: "second"}}}))
 		at := func(name string) *caller {
 			return newCaller(t, f, func(testing.TB, *front) *peer.Client {
 				return peer.HTTP(t.Context(), f.web.URL+"/mcp/p/"+name, bearer("ann"))
@@ -348,7 +348,7 @@ func TestTasksFoundInAnyView(t *testing.T) {
 				s := newTaskServer("legacy")
 				cfg := up.config(t, s.Server)
 				cfg.Sharing = mcpclient.Session
-				f := newGuarded(t, bridge.New(bridge.Options{}, p.members(dial(t, cfg))...))
+				f := newGuarded(t, bridge.New(bridge.Options{Settle: patience}, p.members(dial(t, cfg))...))
 				ann := newCaller(t, f, byHTTP("ann"), true, asksAll)
 				var held []string
 				for i := range 3 {
