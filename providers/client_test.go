@@ -88,7 +88,7 @@ func TestHeaders(t *testing.T) {
 		t.Error(err)
 	}
 	c.Auth = func(*http.Request) error { return errors.New("no key") }
-	if _, err := c.post(t.Context(), "/v1/x", nil, nil); err == nil || err.Error() != "authorization: no key" {
+	if _, err := c.post(t.Context(), "/v1/x", nil, nil); err == nil || err.Error() != "authorization: no key" || !movesOn(err) {
 		t.Error(err)
 	}
 }

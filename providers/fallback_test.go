@@ -77,3 +77,18 @@ func TestFallbackWithoutTools(t *testing.T) {
 		t.Errorf("%v: %+v", err, r)
 	}
 }
+
+// Rules about models are asked about the one that goes on.
+func TestFallbackAndRules(t *testing.T) {
+	second := play(calls(call("1", "add", `{"a":1,"b":2}`)), says("3"))
+	second.name = "spare"
+	task := falls(play(fails(&providers.APIError{Status: 503, Message: "away"})), second, play())
+	asked := ""
+	task.Options.Policy = func(q *providers.Question) providers.Ruling {
+		asked += q.Model
+		return providers.Ruling{Verdict: providers.VerdictAllow}
+	}
+	if _, _, err := run(t, session(t, adder(t)), task); err != nil || asked != "spare/b" {
+		t.Errorf("%v: asked about %q", err, asked)
+	}
+}

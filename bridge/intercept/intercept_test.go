@@ -281,7 +281,7 @@ func TestProgram(t *testing.T) {
 			if got := outcome(call(t, source, "echo", big)); !strings.HasPrefix(got, want) {
 				t.Errorf("%.200s, want %s", got, want)
 			}
-			if took := time.Since(begun); took > 10*time.Second {
+			if took := time.Since(begun); took > time.Minute {
 				t.Errorf("it took %s", took)
 			}
 		})

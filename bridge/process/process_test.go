@@ -17,7 +17,7 @@ import (
 )
 
 // patience is how long a test waits for what must happen.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // noRest keeps the race detector of a child from sleeping a second before exit.
 const noRest = "atexit_sleep_ms=0"

@@ -10,7 +10,7 @@ import (
 )
 
 // patience bounds what a test waits for; it is reached only when something is wrong.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // A Contract says how a source shows the Fake behind it. The zero value is for a source that
 // changes nothing.

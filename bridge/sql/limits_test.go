@@ -105,13 +105,13 @@ func TestCancel(t *testing.T) {
 				if err == nil || err.Error() != context.DeadlineExceeded.Error() {
 					t.Errorf("%s: %v", query, err)
 				}
-				if took := time.Since(begun); took > 10*time.Second {
+				if took := time.Since(begun); took > time.Minute {
 					t.Errorf("%s: it took %s", query, took)
 				}
 				want(t, "the next query", s.query(`SELECT 1 AS a`, `{}`), `[{"a":1}]`)
 			}
 		}
-		for end := time.Now().Add(10 * time.Second); s.running() != `[{"n":0}]`; {
+		for end := time.Now().Add(time.Minute); s.running() != `[{"n":0}]`; {
 			if time.Now().After(end) {
 				t.Fatalf("still running: %s", s.running())
 			}

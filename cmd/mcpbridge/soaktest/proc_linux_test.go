@@ -12,7 +12,7 @@ import (
 )
 
 // patience bounds each wait; only a fault makes one so long.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // eventually waits for a condition about processes, whose end nothing announces.
 func eventually(t *testing.T, ok func() bool, complaint func() string) {
