@@ -93,8 +93,13 @@ type served struct {
 
 // serve runs the bridge in front of a server until ctx ends, or end.
 func (s *stage) serve(ctx context.Context, mode string) (*served, error) {
-	cmd := exec.CommandContext(ctx, s.program, "serve", "--listen", "127.0.0.1:0", "--config", s.config(mode))
-	cmd.Env = append(os.Environ(), mark+"="+s.id)
+	return s.serveAt(ctx, "127.0.0.1:0", mode)
+}
+
+// serveAt is serve at an address, with some more environment.
+func (s *stage) serveAt(ctx context.Context, address, mode string, env ...string) (*served, error) {
+	cmd := exec.CommandContext(ctx, s.program, "serve", "--listen", address, "--config", s.config(mode))
+	cmd.Env = append(append(os.Environ(), mark+"="+s.id), env...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		return nil, err
