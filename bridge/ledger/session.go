@@ -79,14 +79,18 @@ func (s *session) tool(ctx context.Context, name string) *tool {
 		return t
 	}
 	t := &tool{Call: Call{Principal: s.caller.Principal.Name, Client: s.client, Tool: clip(name)}}
+	exists := false
 	if l, _ := s.Session.List(ctx, bridge.Tools); l != nil {
-		if it, ok := l.Find(name); ok { // a client may invent any number of other names
+		var it bridge.Item
+		if it, exists = l.Find(name); exists {
 			t.Server, t.repeatable = it.Member, it.Repeatable
 			t.readOnly = !it.Untrusted && match.Annotation(it.Raw, "readOnlyHint")
-			known.Store(name, t)
 		}
 	}
 	t.members = string(t.appendMembers(nil))
+	if exists { // a client may invent any number of other names
+		known.Store(name, t)
+	}
 	return t
 }
 
