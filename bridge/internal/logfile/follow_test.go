@@ -4,7 +4,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // A line that another process is writing is read once it has its end.
@@ -34,4 +37,81 @@ func TestUnlocked(t *testing.T) {
 	if want := []string{"one", "two", "three"}; !slices.Equal(lines, want) {
 		t.Errorf("followed %q, want %q", lines, want)
 	}
+}
+
+// Of two processes one rotates the file. The other one has just looked: what it then writes is in the new file, and what it wrote
+// before is known to the first.
+func TestMovedByAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "f")
+		var lines [2][]string
+		open := func(i int) *File {
+			f := &File{Path: path, Most: 100, Keep: 2, Unlocked: true, Follow: func(line []byte) {
+				if len(line) > 0 {
+					lines[i] = append(lines[i], string(line))
+				}
+			}}
+			if err := f.Open(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(f.Close)
+			return f
+		}
+		one, other := open(0), open(1)
+		write := func(f *File, line string) {
+			if written, err := f.Write([]byte(line + "\n")); !written || err != nil {
+				t.Fatal(written, err)
+			}
+		}
+		catch := func(f *File) {
+			if err := f.Catch(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		long, first := strings.Repeat("x", 80), strings.Repeat("a", 20)
+		write(one, first)
+		catch(other)
+		write(one, "b")
+		write(other, long) // rotates
+		write(one, "c")    // into the old file, and again
+		write(other, "d")
+		time.Sleep(lookEvery) // in the bubble
+		write(one, "e")
+		catch(one)
+		catch(other)
+		if want := []string{"c", long, "d"}; !slices.Equal(lines[0], want) {
+			t.Errorf("one follows %q, want %q", lines[0], want)
+		}
+		if want := []string{first, "b", "c", "e"}; !slices.Equal(lines[1], want) {
+			t.Errorf("the other one follows %q, want %q", lines[1], want)
+		}
+		if text, _ := os.ReadFile(path); string(text) != long+"\nc\nd\ne\n" {
+			t.Errorf("the file has %q", text)
+		}
+	})
+}
+
+// A file that another program has moved is made anew, at the latest after lookEvery.
+func TestMovedByStranger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := File{Path: filepath.Join(t.TempDir(), "f"), Most: 100, Unlocked: true, Follow: func([]byte) {}}
+		if err := f.Open(); err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		write := func(line string) {
+			if written, err := f.Write([]byte(line)); !written || err != nil {
+				t.Fatal(written, err)
+			}
+		}
+		write("a\n")
+		if err := os.Rename(f.Path, f.Path+".away"); err != nil {
+			t.Skip("the system does not move an open file")
+		}
+		time.Sleep(lookEvery) // in the bubble
+		write("b\n")
+		if text, _ := os.ReadFile(f.Path); string(text) != "b\n" {
+			t.Errorf("the file has %q", text)
+		}
+	})
 }

@@ -5,10 +5,12 @@ package logfile
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 )
 
 // A File is a file of lines that becomes Path.1 when it is full, as Path.1 becomes Path.2. Several processes
@@ -26,13 +28,14 @@ type File struct {
 	// read again, once it has its end.
 	Unlocked bool
 
-	lock  lock
-	file  *os.File // nil after a failure
-	info  fs.FileInfo
-	size  int64
-	read  int64 // up to which Follow has had the file
-	moves int
-	torn  bool // the last line does not end in a newline
+	lock   lock
+	file   *os.File // nil after a failure
+	info   fs.FileInfo
+	size   int64
+	read   int64     // up to which Follow has had the file
+	looked time.Time // when it was at the path
+	moves  int
+	torn   bool // the last line does not end in a newline
 }
 
 // Resolve makes a symbolic link stay one when the file is rotated.
@@ -104,6 +107,12 @@ func (f *File) Write(lines []byte) (written bool, err error) {
 			return written, err
 		}
 	}
+	if f.Unlocked { // nobody moves the file until the lines are in it
+		if err := f.Lock(); err != nil {
+			return false, err
+		}
+		defer f.Unlock()
+	}
 	full, err := f.ready(int64(len(lines)))
 	if err != nil {
 		return false, err
@@ -111,24 +120,32 @@ func (f *File) Write(lines []byte) (written bool, err error) {
 	if lines, err = f.put(lines); err != nil {
 		return false, err
 	}
-	info, err := f.file.Stat()
+	end, err := f.end()
 	if err == nil {
-		err = f.pass(lines, info.Size())
+		err = f.pass(lines, end)
 	}
 	return true, errors.Join(full, err)
 }
 
-// writeFirst writes lines where the file seems to be, and then looks whether it is there. Else the lines are
-// not written, though an old file has them.
+// lookEvery is for how long a file is taken to be at its path while nobody else writes to it. A process that rotates
+// it tells the others (see [File.leave]): this bounds how long other programs go unnoticed that move or remove it, and a
+// process that was killed before it could tell. The lines of that time are where those of all calls before them are.
+const lookEvery = 10 * time.Millisecond
+
+// writeFirst writes lines where the file seems to be, and then looks whether it is there, unless it has just done so and
+// nobody else has written since. If it is not, the lines are not written, though an old file has them.
 func (f *File) writeFirst(lines []byte) (written bool, err error) {
 	if _, err := f.put(lines); err != nil {
 		return false, err
 	}
-	info, err := os.Stat(f.Path)
-	if err != nil || !os.SameFile(info, f.info) {
+	end, err := f.end()
+	if err == nil && end == f.read+int64(len(lines)) && time.Since(f.looked) < lookEvery {
+		f.size, f.read = end, end
+		return true, nil
+	}
+	if moved := f.look(); moved {
 		return false, nil
 	}
-	f.size = info.Size()
 	return true, f.pass(lines, f.size)
 }
 
@@ -149,6 +166,9 @@ func (f *File) put(lines []byte) ([]byte, error) {
 	return lines, err
 }
 
+// end returns where the file ends, which costs far less than a look at the path.
+func (f *File) end() (int64, error) { return f.file.Seek(0, io.SeekEnd) }
+
 // Catch gives Follow the lines that others have written, as Write does.
 func (f *File) Catch() error {
 	_, err := f.ready(0)
@@ -161,15 +181,14 @@ func (f *File) Sync() error { return f.file.Sync() }
 // ready makes sure that the file is the one at the path, which another process may have moved, and that
 // it has room for more bytes. full is why it could not be rotated.
 func (f *File) ready(more int64) (full, err error) {
-	moved, err := f.look()
-	if err == nil && !moved && (f.size == 0 || f.size+more <= f.Most) {
+	if !f.look() && (f.size == 0 || f.size+more <= f.Most) {
 		return nil, f.follow(f.size)
 	}
 	if err := f.Lock(); err != nil {
 		return nil, fmt.Errorf("%s cannot be rotated: %w", f.Path, err)
 	}
 	defer f.Unlock()
-	if moved, err = f.look(); err == nil && moved { // look again: another process may have rotated it meanwhile
+	if f.look() { // look again: another process may have rotated it meanwhile
 		err = f.reopen()
 	}
 	if err == nil {
@@ -182,16 +201,16 @@ func (f *File) ready(more int64) (full, err error) {
 }
 
 // look looks where the file ends, and whether it is still the one at the path.
-func (f *File) look() (moved bool, err error) {
+func (f *File) look() (moved bool) {
 	if f.file == nil {
-		return true, nil
+		return true
 	}
 	info, err := os.Stat(f.Path)
 	if err != nil || !os.SameFile(info, f.info) {
-		return true, nil
+		return true
 	}
-	f.size = info.Size()
-	return false, nil
+	f.size, f.looked = info.Size(), time.Now()
+	return false
 }
 
 // renew makes an old file of the file. full is why it could not. The lock is held.
@@ -203,9 +222,8 @@ func (f *File) renew() (full, err error) {
 		f.read = read // it is the same file
 		return full, err
 	}
-	f.moves++
-	if err = f.followFrom(f.Old(1), f.read); err == nil { // what others have written since it was looked at
-		err = f.open()
+	if f.file, err = os.OpenFile(f.Old(1), os.O_RDWR|os.O_APPEND, 0); err == nil {
+		err = f.reopen()
 	}
 	if err == nil {
 		err = f.follow(f.size)
@@ -216,12 +234,25 @@ func (f *File) renew() (full, err error) {
 // reopen opens the file that has come in the place of one that was moved, once or more often. The lock is held.
 func (f *File) reopen() error {
 	if f.file != nil {
+		if err := f.leave(); err != nil {
+			return err
+		}
 		if err := f.followMoved(); err != nil {
 			return err
 		}
 		f.Close()
 	}
 	return f.open()
+}
+
+// leave ends the file, which was moved, with an empty line. Another process that has not noticed the move writes either
+// before that line, and then its lines are followed, or after it, and then it finds that somebody has written, and looks.
+func (f *File) leave() error {
+	if !f.Unlocked {
+		return nil
+	}
+	_, err := f.file.WriteString("\n")
+	return err
 }
 
 // rotate moves the file, and the old ones before it.
