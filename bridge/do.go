@@ -193,13 +193,20 @@ func (s *session) route(ctx context.Context, kind ListKind, target string) (rout
 	}
 	switch {
 	case err != nil:
-		return route{}, toolformat.AsError(err)
+		return route{}, notRun(err)
 	case ok:
 		return r, nil
 	case away != nil:
-		return route{}, toolformat.AsError(away)
+		return route{}, notRun(away)
 	}
 	return route{}, v.list.Unknown(target)
+}
+
+// notRun is toolformat.AsError for what keeps a call from reaching its member.
+func notRun(err error) *toolformat.Error {
+	own := *toolformat.AsError(err)
+	own.NotRun = true
+	return &own
 }
 
 // find looks a target up in the members' current lists.

@@ -32,7 +32,9 @@ func (s *Server) settle(ended error, m *wire.Message, reply *bridge.Reply) bool 
 		if ended != errClosing {
 			return false
 		}
-		*reply = bridge.Failed(shuttingDown(nil))
+		broken := unavailable("%v", errClosing)
+		broken.NotRun = e.NotRun
+		*reply = bridge.Failed(broken)
 	case e.Cause != nil:
 		s.opts().Log.Warn("request failed", "method", m.Method, "error", e.Message, "cause", e.Cause)
 	}

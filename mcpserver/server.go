@@ -169,9 +169,11 @@ func unavailable(format string, args ...any) *toolformat.Error {
 	return toolformat.Errorf(toolformat.Unavailable, format, args...)
 }
 
-// shuttingDown is the answer to requests that come too late; cause, if any, is for the log.
+// shuttingDown is the answer to requests that come too late to be carried out; cause, if any, is for the log.
 func shuttingDown(cause error) *toolformat.Error {
-	return unavailable("%v", errClosing).Because(cause)
+	e := unavailable("%v", errClosing).Because(cause)
+	e.NotRun = true
+	return e
 }
 
 // idleEnough is how long a session or a view must be unused to make room for a new one.
