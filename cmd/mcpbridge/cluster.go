@@ -60,14 +60,15 @@ func joinCluster(cfg *config.Config, scheme string, address net.Addr, log *slog.
 		return nil, usagef("%s: cluster.address is missing: the URL at which the other nodes reach this one, since it listens on every address", cfg.Path)
 	}
 	joined := &cluster{name: c.Name, books: map[string]*fleet.Book{}}
+	natsURL := c.NATS
 	if c.Join != nil {
 		if err := joined.startNATS(cfg, name, keys, u.Hostname(), log); err != nil {
 			return nil, usagef("%s: cluster.join: %v", cfg.Path, err)
 		}
-		c.NATS = joined.nats.URL()
+		natsURL = joined.nats.URL()
 	}
 	joined.engine, err = engine.Open(engine.Options{
-		Cluster: c.Name, Node: name, URL: c.NATS, Credentials: c.Credentials, CA: cfg.CA, Replicas: c.Replicas, Log: log.With("cluster", c.Name),
+		Cluster: c.Name, Node: name, URL: natsURL, Credentials: c.Credentials, CA: cfg.CA, Replicas: c.Replicas, Log: log.With("cluster", c.Name),
 	})
 	if err != nil {
 		joined.closeNATS()
@@ -77,7 +78,7 @@ func joinCluster(cfg *config.Config, scheme string, address net.Addr, log *slog.
 	joined.runs.book = joined.node.Book("runs", serve.KeepBroken)
 	joined.runs.digest = func(request string) string { return fleet.Digest(c.Name, c.Secrets[0], request) }
 	joined.self = engine.Node{ID: name, Address: own, Version: version}
-	joined.setConfig(cfg)
+	joined.setConfig(cfg, false)
 	log.Info("is a node of a cluster", "cluster", c.Name, "node", name, "address", own)
 	return joined, nil
 }

@@ -57,13 +57,14 @@ func (c *cluster) state() clusterState {
 	return st
 }
 
-// setConfig tells the other nodes what the config of this one says. One that has no cluster any more differs from all
-// others: the node stays in its cluster until a restart.
-func (c *cluster) setConfig(cfg *config.Config) {
-	digest := "none"
-	if cfg.Cluster.Name != "" {
-		digest = fleet.Digest(c.name, cfg.Cluster.Secrets[0], string(cfg.Meaning()))
+// setConfig tells the other nodes what the config of this one says. If it needs a restart to be applied, it differs from
+// that of a node that has applied it.
+func (c *cluster) setConfig(cfg *config.Config, needsRestart bool) {
+	says := string(cfg.Meaning())
+	if needsRestart {
+		says += "\x00not applied"
 	}
+	digest := fleet.Digest(c.name, cfg.Cluster.Secrets[0], says)
 	c.announce(func(a *announced) { a.Config = digest })
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -152,6 +153,11 @@ func (l *live) replace(before *config.Config) error {
 		return err
 	}
 	l.watch(before.Files(), cfg.Files())
+	clusterChanged := !reflect.DeepEqual(cfg.Cluster, before.Cluster)
+	if clusterChanged {
+		l.log.Warn("cluster has changed: restart to apply it")
+		cfg.Cluster = before.Cluster
+	}
 	listens := l.chat != nil
 	if listens { // it is serve, which listens
 		if cfg.Listen != before.Listen {
@@ -182,7 +188,7 @@ func (l *live) replace(before *config.Config) error {
 		l.serveModels()
 	}
 	if l.cluster != nil {
-		l.cluster.setConfig(cfg)
+		l.cluster.setConfig(cfg, clusterChanged)
 	}
 	l.log.Info("the config has been loaded again", "config", cfg.Path)
 	return err

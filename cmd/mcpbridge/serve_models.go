@@ -49,14 +49,14 @@ func (l *live) serveModels() {
 
 		Principals: cfg.Principals(),
 	}
-	if cfg.Cluster.Name != "" { // the front is made later
+	if cfg.Cluster.Name != "" { // the front and the cluster are made later
 		opts.NewID = func() string { return l.front.NewID() }
 		opts.Elsewhere = func(w http.ResponseWriter, r *http.Request, id string, body []byte) (bool, error) {
 			return l.front.Elsewhere(w, r, id, body)
 		}
 		opts.Break = func(request, id string) { l.cluster.runs.add(request, id, l.log) }
 		opts.Broken = func(request string) string { return l.cluster.runs.id(request) }
-		if cfg.Cluster.History.Enabled && (l.cluster == nil || l.cluster.kept != nil) { // a restart makes it begin
+		if cfg.Cluster.History.Enabled {
 			opts.Keep = func(key string, value []byte) { l.cluster.kept.put(key, value) }
 			opts.Kept = func(key string) ([]byte, error) { return l.cluster.kept.get(key) }
 		}
