@@ -227,11 +227,7 @@ func (s *Places) taker(ctx context.Context, name string) (give func(net.Conn) er
 		s.mu.Unlock()
 		return nil, errors.New("this node does not have it")
 	}
-	left := s.left
 	s.mu.Unlock()
-	if left {
-		return nil, errors.New("this node is about to end")
-	}
 	if _, _, err := o.own(); err != nil {
 		return nil, err
 	}

@@ -1,13 +1,19 @@
 package place
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
 	"net/http/httputil"
 	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
 // A relay carries out the requests that other nodes make of a server which this one offers.
@@ -47,21 +53,38 @@ func (r *relay) serve() {
 	r.server.Serve(r)
 }
 
-// leavingReply answers a call that surely has not run.
-const leavingReply = `{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"the node to which it is lent is about to end: try again","data":{"code":"unavailable","notRun":true}}}`
+// refuse answers a call that has not reached the server.
+func refuse(w http.ResponseWriter, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusServiceUnavailable)
+	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":%q,"data":{"code":"unavailable","notRun":true}}}`, message)
+}
 
-// ServeHTTP implements http.Handler. A call is a POST: other requests last as long as their clients want.
+// ServeHTTP implements http.Handler. It counts POSTs as calls, except for those that listen: like a GET, these last
+// as long as the client is connected. Once the relay leaves, no call may begin, but answers and notifications pass,
+// as a call that is under way may need them to end.
 func (r *relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	if req.Method == http.MethodPost {
-		if !r.calls.enter() {
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(http.StatusServiceUnavailable)
-			io.WriteString(w, leavingReply)
+	if req.Method == http.MethodPost && req.Header.Get(mcp.HeaderMethod) != wire.MethodListen {
+		switch {
+		case r.calls.enter():
+			defer r.calls.leave()
+		case isCall(req):
+			refuse(w, "the node to which it is lent is about to end: try again")
 			return
 		}
-		defer r.calls.leave()
 	}
 	r.proxy.ServeHTTP(w, req)
+}
+
+// maxAnswer bounds the message of a POST that may pass while the relay leaves, in bytes.
+const maxAnswer = 64 << 20
+
+// isCall reports whether the body of a POST is not an answer or a notification. It can be read again.
+func isCall(req *http.Request) bool {
+	body, _ := io.ReadAll(io.LimitReader(req.Body, maxAnswer)) // Split refuses a part of a message
+	req.Body = io.NopCloser(bytes.NewReader(body))
+	m, err := wire.Split(body)
+	return err != nil || m.Kind() == wire.Request
 }
 
 // leave refuses new calls, and waits until none is under way or ctx ends.

@@ -202,58 +202,103 @@ func TestLentToAny(t *testing.T) {
 	await(all[2], func(bridge.Reply) bool { return older.Calls("echo") > before })
 }
 
-// A node that leaves waits for the calls of others at what is lent to it, and has none begin.
+// A node that leaves waits for the calls of others at what is lent to it, which can still ask their callers, and has
+// none begin. It does not wait for those that listen.
 func TestLentLeave(t *testing.T) {
-	all := placedNodes(t, 2, `{"cluster": {"name": "test", "nats": "nats://localhost", "secrets": ["x"]}, "mcpServers": {"upstream": {"lender": "ann"}}}`)
-	began, end := make(chan bool), make(chan bool)
-	tool, err := bridge.Func("work", "Works.", func(_ context.Context, in struct{ Hold bool }) (string, error) {
-		if in.Hold {
-			began <- true
-			<-end
-		}
-		return "done", nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tool.Timeout = patience
-	source, err := bridge.NewNative(bridge.NativeOptions{}, tool)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := placedNodes(t, 3, `{"cluster": {"name": "test", "nats": "nats://localhost", "secrets": ["x"]}, "mcpServers": {"upstream": {"lender": "ann", "sharing": "session"}}}`)
+	source := &held{Fake: sourcetest.NewFake(), began: make(chan bool), end: make(chan bool)}
 	lend(t, all[0].hub, serveHub(t, all[0].hub), source)
-	call := func(hold bool) bridge.Reply {
-		params, _ := wire.SplitParams(fmt.Appendf(nil, `{"name":"work","arguments":{"Hold":%t}}`, hold))
-		return all[1].session.Do(context.Background(), &bridge.Request{Method: wire.MethodToolsCall, Target: "work", Params: &params})
+	open := func(n *placedNode, modern bool) bridge.Session {
+		session, err := n.stack.Open(t.Context(), &bridge.Caller{ID: "other", Modern: modern, Capabilities: []byte(`{"elicitation":{}}`), Ask: answering{}.Ask})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return session
 	}
-	for range time.Tick(10 * time.Millisecond) {
-		if call(false).Err == nil {
-			break
+	legacy, modern := open(all[1], false), open(all[2], true)
+	defer legacy.Close()
+	defer modern.Close()
+	call := func(of bridge.Session, text string) bridge.Reply {
+		params, _ := wire.SplitParams(fmt.Appendf(nil, `{"name":"echo","arguments":{"text":%q}}`, text))
+		return of.Do(context.Background(), &bridge.Request{Method: wire.MethodToolsCall, Target: "echo", Params: &params, Back: answering{}})
+	}
+	for _, session := range []bridge.Session{legacy, modern} {
+		for range time.Tick(10 * time.Millisecond) {
+			if call(session, "").Err == nil {
+				break
+			}
 		}
 	}
-	held, left := make(chan bridge.Reply, 1), make(chan struct{})
-	go func() { held <- call(true) }()
-	<-began
+	asked, waited, left := make(chan bridge.Reply, 1), make(chan bridge.Reply, 1), make(chan struct{})
+	go func() { asked <- call(legacy, "ask") }()
+	go func() { waited <- call(modern, "wait") }()
+	<-source.began
+	<-source.began
 	go func() {
 		defer close(left)
 		all[0].places.Leave(t.Context())
 	}()
-	reply := call(false)
-	for ; reply.Err == nil; reply = call(false) {
-	}
-	if !reply.Err.NotRun {
-		t.Errorf("of a node that leaves: %+v", reply.Err)
+	for _, session := range []bridge.Session{legacy, modern} {
+		reply := call(session, "")
+		for ; reply.Err == nil; reply = call(session, "") {
+		}
+		if !reply.Err.NotRun {
+			t.Errorf("of a node that leaves: %+v", reply.Err)
+		}
 	}
 	select {
 	case <-left:
 		t.Error("it has not waited")
 	default:
 	}
-	end <- true
-	if reply := <-held; reply.Err != nil {
+	close(source.end)
+	if reply := <-asked; reply.Err != nil || !strings.Contains(string(reply.Result), "ann") {
+		t.Errorf("that asks: %s %+v", reply.Result, reply.Err)
+	}
+	if reply := <-waited; reply.Err != nil {
 		t.Errorf("that was under way: %+v", reply.Err)
 	}
 	<-left
+}
+
+// held is a source whose calls wait for end with the text "wait", and with "ask" ask their caller for its name then.
+type held struct {
+	*sourcetest.Fake
+	began, end chan bool
+}
+
+func (h *held) Open(ctx context.Context, caller *bridge.Caller) (bridge.Session, error) {
+	s, err := h.Fake.Open(ctx, caller)
+	return heldSession{s, h}, err
+}
+
+type heldSession struct {
+	bridge.Session
+	source *held
+}
+
+func (s heldSession) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
+	if req.Method != wire.MethodToolsCall {
+		return s.Session.Do(ctx, req)
+	}
+	text, _ := wire.Text(wire.Lookup(req.Params.Raw, "arguments", "text"))
+	if text != "" {
+		s.source.began <- true
+		<-s.source.end
+	}
+	if text == "ask" {
+		return asking{s.Session}.Do(ctx, req)
+	}
+	return s.Session.Do(ctx, req)
+}
+
+// answering answers what it is asked.
+type answering struct{}
+
+func (answering) Notify(string, []byte) {}
+
+func (answering) Ask(context.Context, string, []byte) ([]byte, *toolformat.Error) {
+	return []byte(`{"action":"accept","content":{"name":"ann"}}`), nil
 }
 
 // split returns the node that runs the server, and those that may take it.
