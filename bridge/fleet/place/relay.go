@@ -3,6 +3,7 @@ package place
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -36,12 +37,18 @@ func newRelay(ctx context.Context, own Way) *relay {
 		Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 100, IdleConnTimeout: time.Minute, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			dial, _, err := own()
 			if err != nil {
-				return nil, err
+				return nil, &net.OpError{Op: "dial", Net: "lent", Err: err}
 			}
 			return dial(ctx)
 		}},
 		FlushInterval: -1, ErrorLog: silent,
-		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }, // it may have run
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			if failed := (*net.OpError)(nil); errors.As(err, &failed) && failed.Op == "dial" {
+				refuse(w, "the node to which it is lent cannot reach it: try again")
+				return
+			}
+			panic(http.ErrAbortHandler) // it may have run
+		},
 	}
 	return r
 }
