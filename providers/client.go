@@ -29,7 +29,7 @@ type Client struct {
 
 	Header   http.Header               // sent with each request; overrides the API's own headers
 	Body     json.RawMessage           // members for each body, a JSON object; Settings.Body overrides
-	Auth     func(*http.Request) error // signs each attempt; may be nil
+	Auth     func(*http.Request) error // signs each attempt; may be nil. An APIError of it may say Again
 	HTTP     *http.Client              // nil means the default transport, without redirects
 	Retry    Retries                   // the zero value works
 	Refuse   func(*APIError, []byte)   // reads the body of an error into an APIError; nil means ReadError
@@ -150,7 +150,9 @@ func (c *Client) send(ctx context.Context, path string, body net.Buffers) (*Resp
 	if c.Auth != nil {
 		if err := c.Auth(req); err != nil {
 			cancel(nil)
-			return nil, &APIError{Message: "authorization: " + err.Error(), Cause: err} // so that another model may go on
+			var own *APIError
+			again := errors.As(err, &own) && own.Again
+			return nil, &APIError{Message: "authorization: " + err.Error(), Again: again, Cause: err} // so that another model may go on
 		}
 	}
 	patience := cmp.Or(c.Patience, 5*time.Minute)

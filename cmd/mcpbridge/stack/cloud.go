@@ -22,8 +22,10 @@ import (
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"
 	"golang.org/x/oauth2/jwt"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/providers"
 )
 
 // cloudVariables has the environment variables in which the tools of a cloud have credentials.
@@ -56,13 +58,31 @@ func cloudAuth(p *config.Provider, env lookup, connect *http.Client) (func(*http
 		}
 		tokens = app.TokenSource(ctx)
 	}
+	var one singleflight.Group // requests that come together wait for one token, each for as long as it likes
 	return func(r *http.Request) error {
-		token, err := tokens.Token() // another one before it expires
-		if err == nil {
-			token.SetAuthHeader(r)
+		got := one.DoChan("", func() (any, error) { return tokens.Token() }) // another one before it expires
+		select {
+		case token := <-got:
+			if token.Err != nil {
+				return tokenError(token.Err)
+			}
+			token.Val.(*oauth2.Token).SetAuthHeader(r)
+			return nil
+		case <-r.Context().Done():
+			return context.Cause(r.Context())
 		}
-		return err
 	}, nil
+}
+
+// tokenError returns the error of a request for a token. Its message is one line: err may have a whole response.
+func tokenError(err error) error {
+	text := strings.Join(strings.Fields(strings.ToValidUTF8(err.Error(), "")), " ")
+	e := &providers.APIError{Message: fmt.Sprintf("%.300s", text), Again: true}
+	if refused := (*oauth2.RetrieveError)(nil); errors.As(err, &refused) {
+		status := refused.Response.StatusCode
+		e.Again = status == http.StatusRequestTimeout || status == http.StatusTooManyRequests || status >= 500
+	}
+	return e
 }
 
 // awsAuth signs requests to an endpoint of Amazon Bedrock (Signature Version 4). No other host gets a signature:

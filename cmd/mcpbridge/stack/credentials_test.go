@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"context"
 	"crypto"
 	"crypto/hmac"
 	"crypto/rand"
@@ -11,6 +12,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -198,6 +200,62 @@ func TestCloudTokens(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Requests that come together wait for one token, each until its context ends. A failure is retried if it may pass, and
+// its error is one line.
+func TestCloudTokenFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked, status, answer := make(chan bool), http.StatusBadGateway, strings.Repeat("<p>bad</p>\n", 1000)
+		connect := &http.Client{Transport: tripper(func(r *http.Request) (*http.Response, error) {
+			asked <- true
+			if status == 0 {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			}
+			return &http.Response{StatusCode: status, Status: fmt.Sprint(status, " status"), Header: http.Header{}, Body: io.NopCloser(strings.NewReader(answer))}, nil
+		})}
+		env := map[string]string{"AZURE_TENANT_ID": "tenant", "AZURE_CLIENT_ID": "app", "AZURE_CLIENT_SECRET": "s"}
+		auth, err := cloudAuth(&config.Provider{BaseURL: "https://cloud.example/v1", Credentials: "azure"}, func(name string) (string, bool) { return env[name], true }, connect)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sign := func(ctx context.Context) <-chan error {
+			done := make(chan error, 1)
+			go func() {
+				r, _ := http.NewRequestWithContext(ctx, http.MethodPost, "https://cloud.example/v1", nil)
+				done <- auth(r)
+			}()
+			return done
+		}
+		for _, status = range []int{http.StatusBadGateway, http.StatusUnauthorized} {
+			done := sign(t.Context())
+			<-asked
+			var e *providers.APIError
+			if err := <-done; !errors.As(err, &e) || e.Again != (status == http.StatusBadGateway) || len(err.Error()) > 400 || strings.Contains(err.Error(), "\n") {
+				t.Errorf("HTTP %d: %+v", status, err)
+			}
+		}
+		status = 0
+		ctx, cancel := context.WithCancel(t.Context())
+		gone, first, second := sign(ctx), sign(t.Context()), sign(t.Context())
+		<-asked
+		synctest.Wait()
+		cancel()
+		if err := <-gone; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		begun := time.Now()
+		for _, done := range []<-chan error{first, second} {
+			var e *providers.APIError
+			if err := <-done; !errors.As(err, &e) || !e.Again {
+				t.Errorf("no answer: %+v", err)
+			}
+		}
+		if waited := time.Since(begun); waited > 30*time.Second {
+			t.Errorf("waited for %s", waited)
+		}
+	})
 }
 
 // An error names what is to be set.
