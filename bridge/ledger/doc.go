@@ -3,8 +3,9 @@
 // which calls may have run, and a client that repeats one does not double its effect.
 //
 // A [Book] is one file, which several processes may share: the order of its lines decides which of two calls
-// with one idempotency key was first. What others write is read before a line is added. A call without an
-// outcome is under way, if this process has made it, else it is unknown whether it ran.
+// with one idempotency key was first. What others write is read before a call is made, and an empty line at the end of
+// an old file tells them that it was moved. A call without an outcome is under way, if this process has made it, else it
+// is unknown whether it ran.
 //
 // # Files
 //
