@@ -39,6 +39,12 @@ func Bounded(b *Book, bytes int) *Book {
 	return b
 }
 
+// Trim removes of the values of a Book whose keys match a pattern those that were set first, so that the rest takes NATS at
+// most so many bytes. A * in a pattern stands for any part of a key between dots, and > at its end for all that follow.
+func Trim(ctx context.Context, b *Book, keys string, most int) error {
+	return engine.Trim(ctx, b.bucket, keys, int64(most))
+}
+
 var errSealed = errors.New("it was sealed under a secret that this node does not have: add that to cluster.secrets in its config, behind the others")
 
 // Add sets the value of a key that does not exist, for as long as keep. If the key exists, Add returns its value.

@@ -3,10 +3,14 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"log/slog"
+	"math/rand/v2"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/fleet"
+	"github.com/mcpbridge/mcpbridge/bridge/fleet/engine"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 )
 
@@ -14,13 +18,17 @@ const (
 	historyBook  = "history"
 	historyTime  = 30 * 24 * time.Hour // for which a conversation is kept
 	historyBytes = 256 << 20           // of all
+
+	historyTrims = 16 // part of a principal's bytes after which the oldest are removed, on average
 )
 
-// clusterHistory has conversations of all nodes, compressed, in a book of all.
+// clusterHistory has conversations of all nodes in a book of all.
 type clusterHistory struct {
-	book *fleet.Book
-	keep time.Duration
-	log  *slog.Logger
+	book  *fleet.Book
+	up    func() bool
+	keep  time.Duration
+	share int // bytes of one principal
+	log   *slog.Logger
 }
 
 // shareHistory keeps conversations for all nodes, if cluster.history is set.
@@ -29,31 +37,54 @@ func (c *cluster) shareHistory(ctx context.Context, cfg *config.Config, log *slo
 	if !own.Enabled {
 		return
 	}
-	c.kept = &clusterHistory{fleet.Bounded(c.node.Book(historyBook, 0), cmp.Or(own.MaxBytes, historyBytes)), cmp.Or(own.Keep, historyTime), log}
+	most := cmp.Or(own.MaxBytes, historyBytes)
+	c.kept = &clusterHistory{fleet.Bounded(c.node.Book(historyBook, 0), most), c.engine.Up, cmp.Or(own.Keep, historyTime), most / 2, log}
 	if len(cfg.Cluster.Secrets) > 1 { // else nothing is sealed under another one
 		go fleet.Reseal(ctx, c.kept.book, nil)
 	}
 }
 
-// put keeps a value, nil for no longer. Without NATS, or if the value is too large, only this node has it.
-func (h *clusterHistory) put(key string, value []byte) {
-	if value != nil {
-		value = pack(value)
+// historyOf returns how the keys of a principal begin, and those of a few others: it tells those who see NATS next to nothing.
+func historyOf(principal string) string {
+	digest := sha256.Sum256([]byte(principal))
+	return hex.EncodeToString(digest[:1]) + "."
+}
+
+// bound bounds a question to the book. It fails at once while NATS does not answer.
+func (h *clusterHistory) bound(ctx context.Context) (context.Context, context.CancelFunc, error) {
+	if !h.up() {
+		return nil, nil, engine.ErrUnavailable
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), bookTime)
+	ctx, cancel := context.WithTimeout(ctx, bookTime)
+	return ctx, cancel, nil
+}
+
+// put keeps a value of a principal, nil for no longer. It is not kept if it is too large.
+func (h *clusterHistory) put(ctx context.Context, principal, key string, value []byte) error {
+	ctx, cancel, err := h.bound(ctx)
+	if err != nil {
+		return err
+	}
 	defer cancel()
-	if _, _, err := h.book.Change(ctx, key, value, 0, h.keep); err != nil {
-		h.log.Warn("a conversation is known to this node alone", "error", err)
+	keys := historyOf(principal)
+	if _, _, err := h.book.Change(ctx, keys+key, value, 0, h.keep); err != nil {
+		return err
 	}
+	if rand.IntN(h.share/historyTrims) < len(value) {
+		if err := fleet.Trim(ctx, h.book, keys+">", h.share); err != nil {
+			h.log.Warn("a principal has more conversations than it may", "principal", principal, "error", err)
+		}
+	}
+	return nil
 }
 
 // get returns a value, nil without one.
-func (h *clusterHistory) get(key string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), bookTime)
-	defer cancel()
-	value, _, err := h.book.Get(ctx, key)
-	if value == nil || err != nil {
+func (h *clusterHistory) get(ctx context.Context, principal, key string) ([]byte, error) {
+	ctx, cancel, err := h.bound(ctx)
+	if err != nil {
 		return nil, err
 	}
-	return unpack(value)
+	defer cancel()
+	value, _, err := h.book.Get(ctx, historyOf(principal)+key)
+	return value, err
 }

@@ -17,7 +17,7 @@ import (
 
 const (
 	pinsBook = "pins"
-	mostPins = 32 << 20 // bytes of the definitions of a server
+	mostPins = 32 << 20 // bytes of the definitions of a server, before they are compressed
 )
 
 // clusterPins has what servers have defined, as it was accepted at any node: in a book of all nodes, compressed, of
@@ -95,6 +95,9 @@ func (s *sharedPins) Update(change func(text []byte) ([]byte, error)) error {
 		if after == nil {
 			after = []byte("{}") // nothing was seen: a node that was away has a copy of what was
 		}
+		if len(after) > mostPins {
+			return fmt.Errorf("the definitions of %s have %d bytes: expected at most %d", s.server, len(after), mostPins)
+		}
 		changed := false
 		if packed := pack(after); value == nil {
 			value, _, err = book.Add(ctx, s.server, packed, 0)
@@ -118,7 +121,11 @@ func unpack(value []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return io.ReadAll(io.LimitReader(unpacked, mostPins))
+	text, err := io.ReadAll(io.LimitReader(unpacked, mostPins+1))
+	if err == nil && len(text) > mostPins {
+		err = fmt.Errorf("more than %d bytes when uncompressed", mostPins)
+	}
+	return text, err
 }
 
 func pack(text []byte) []byte {

@@ -57,8 +57,12 @@ func (l *live) serveModels() {
 		opts.Break = func(request, id string) { l.cluster.runs.add(request, id, l.log) }
 		opts.Broken = func(request string) string { return l.cluster.runs.id(request) }
 		if cfg.Cluster.History.Enabled {
-			opts.Keep = func(key string, value []byte) { l.cluster.kept.put(key, value) }
-			opts.Kept = func(key string) ([]byte, error) { return l.cluster.kept.get(key) }
+			opts.Keep = func(ctx context.Context, principal, key string, value []byte) error {
+				return l.cluster.kept.put(ctx, principal, key, value)
+			}
+			opts.Kept = func(ctx context.Context, principal, key string) ([]byte, error) {
+				return l.cluster.kept.get(ctx, principal, key)
+			}
 		}
 	}
 	var endpoint http.Handler = serve.New(opts)

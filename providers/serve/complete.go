@@ -47,10 +47,14 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request, api endpoint.A
 		return
 	}
 	t.view.mend()
-	items := out.Finish(run, t.view.handOut(run, t.req.Tools, t.chosen.Provider.Format(), t.req.CallPrefix, t.req.Keep))
-	s.rounds.keepItems(ownerOf(&t.caller), items)
-	if t.req.Keep != "" {
-		s.rounds.share(ownerOf(&t.caller), t.req.Keep, run, items)
+	calls, ids := t.view.handOut(run, t.req.Tools, t.chosen.Provider.Format(), t.req.CallPrefix)
+	answer, kept := keptAnswer{Run: run, IDs: ids}, (*entry)(nil)
+	out.Finish(run, calls, func(items map[string]json.RawMessage) {
+		answer.Items = items
+		kept = s.rounds.keepAnswer(ownerOf(&t.caller), t.req.Keep, &answer)
+	})
+	if kept != nil {
+		s.rounds.share(t.ctx, kept, t.req.Keep, &answer)
 	}
 }
 
@@ -81,6 +85,7 @@ type task struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	body   []byte // of the request
+	known  *entry // of the answer that it continues; nil means none
 	req    *endpoint.Request
 	caller bridge.Caller
 	chosen providers.Candidate
@@ -124,7 +129,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, api endpoint.API)
 	if err = t.open(s.opts.Toolbox); err != nil {
 		return nil, notOpen(err)
 	}
-	messages, view, err := s.rounds.conversation(ownerOf(&caller), t.req.Previous, signedBy(t.req, t.chosen.Provider))
+	messages, view, err := s.rounds.conversation(ownerOf(&caller), t.req.Previous, t.known, signedBy(t.req, t.chosen.Provider))
 	if err != nil {
 		return nil, endpoint.Invalid(err)
 	}
@@ -281,13 +286,16 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, t *task, api endpo
 		if answered, refused := s.elsewhere(w, r, previous, body); answered || refused != nil {
 			return nil, refused
 		}
-		if refused := s.rounds.recall(ownerOf(&t.caller), previous); refused != nil {
+		if t.known, refused = s.rounds.answer(t.ctx, t.visit, ownerOf(&t.caller), previous); refused != nil {
 			return nil, refused
 		}
 	}
 	size, crowded := int64(len(body)), false // with the items that the request refers to, perhaps again and again
 	item := func(id string) json.RawMessage {
 		item := s.rounds.item(ownerOf(&t.caller), id)
+		if item == nil && t.known != nil {
+			item = t.known.items[id]
+		}
 		size += int64(len(item))
 		if crowded = crowded || size > s.opts.MaxBody || !t.visit.grow(int64(len(item))); crowded {
 			return nil

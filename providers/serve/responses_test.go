@@ -2,7 +2,6 @@ package serve_test
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -245,18 +244,5 @@ func TestResponsesMaxCalls(t *testing.T) {
 	f.has(body, `"status":"incomplete"`, `"reason":"max_output_tokens"`)
 	if len(f.requests) != 2 {
 		t.Errorf("the model was asked %d times", len(f.requests))
-	}
-}
-
-// A response is not said to be gone while it is not known what the nodes have kept.
-func TestResponsesNotKnown(t *testing.T) {
-	s := serve.New(serve.Options{
-		Caller: func(*http.Request) bridge.Caller { return bridge.Caller{} },
-		Kept:   func(string) ([]byte, error) { return nil, errors.New("away") },
-	})
-	w := httptest.NewRecorder()
-	s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v1/responses/resp_x", nil))
-	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
-		t.Error(w.Code, w.Header(), w.Body)
 	}
 }

@@ -47,11 +47,15 @@ type entry struct {
 	principal string
 	messages  []providers.Message
 	ids       map[string]string // the provider's ids of the calls, by the client's
-	item      json.RawMessage   // of an answer; nil of a conversation
+	item      json.RawMessage   // of an answer, or the answer itself; nil of another conversation
 	broken    bool              // the run of the conversation has failed
-	recalled  bool              // all nodes have it
 	size      int
 	expires   time.Time
+
+	// Of an answer that all nodes of a fleet keep:
+	items   map[string]json.RawMessage // by their ids, if it was read from what the nodes keep
+	sharing chan struct{}              // closed once they have been told of it; nil for no answer
+	shared  bool                       // they have it; guarded by hiddenRounds.mu
 }
 
 // keepFor is how long a client may take for its calls.
@@ -106,23 +110,21 @@ type clientView struct {
 }
 
 // conversation returns the messages of a request with the hidden rounds in them, and the client's view of
-// it. previous is the name of the kept conversation that the messages continue; "" if they are the whole.
+// it. previous is the id of the answer that the messages continue, "" if they are the whole, and known its entry.
 // conversation may change the messages.
-func (h *hiddenRounds) conversation(principal, previous string, messages []providers.Message) ([]providers.Message, *clientView, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.evictExpired(time.Now())
-	if previous == "" {
-		messages, view := h.expand(&entry{key: sha256.Sum256([]byte(principal)), principal: principal}, messages)
-		return messages, view, nil
-	}
-	known := h.entries[named(principal, previous)]
-	if known == nil {
+func (h *hiddenRounds) conversation(principal, previous string, known *entry, messages []providers.Message) ([]providers.Message, *clientView, error) {
+	switch {
+	case previous == "":
+		known = &entry{key: sha256.Sum256([]byte(principal)), principal: principal}
+	case known == nil:
 		return nil, nil, &endpoint.Error{
 			Status: http.StatusBadRequest, Code: "previous_response_not_found", Param: "previous_response_id",
 			Message: fmt.Sprintf("previous_response_id: no response %.100q is kept: %s", previous, h.keptWhile()),
 		}
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.evictExpired(time.Now())
 	messages, view := h.expand(known, messages)
 	return messages, view, nil
 }
@@ -133,11 +135,20 @@ func named(principal, name string) digest { return sha256.Sum256([]byte(principa
 // itemNamed returns the digest of an item that is kept under its id.
 func itemNamed(principal, id string) digest { return named(principal, "\x00"+id) }
 
-// keepItems keeps items of an answer by their ids.
-func (h *hiddenRounds) keepItems(principal string, items map[string]json.RawMessage) {
-	for id, item := range items {
-		h.keep(&entry{key: itemNamed(principal, id), principal: principal, item: item}, keepFor)
+// keepAnswer keeps the items of an answer by their ids, and under its own, "" for none, the answer with the conversation
+// up to it, whose entry it returns.
+func (h *hiddenRounds) keepAnswer(principal, id string, a *keptAnswer) *entry {
+	for itemID, item := range a.Items {
+		if itemID != id {
+			h.keep(&entry{key: itemNamed(principal, itemID), principal: principal, item: item}, keepFor)
+		}
 	}
+	if id == "" {
+		return nil
+	}
+	e := &entry{key: named(principal, id), principal: principal, messages: a.Run.Messages, ids: a.IDs, item: a.Items[id], sharing: make(chan struct{})}
+	h.keep(e, keepFor)
+	return e
 }
 
 // item returns an item that is kept for a principal, or nil.
@@ -151,21 +162,17 @@ func (h *hiddenRounds) item(principal, id string) json.RawMessage {
 	return nil
 }
 
-// forget removes what is kept for a principal under the id of an answer.
-func (h *hiddenRounds) forget(principal, id string) {
-	if h.opts.Keep != nil {
-		h.opts.Keep(sharedKey(principal, id), nil)
-	}
-	h.forgetHere(principal, id)
-}
-
-func (h *hiddenRounds) forgetHere(principal, id string) {
+// forget removes an entry, if it is kept here.
+func (h *hiddenRounds) forget(e *entry) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, key := range []digest{named(principal, id), itemNamed(principal, id)} {
-		if e := h.entries[key]; e != nil {
-			h.remove(e, slices.Index(h.own[principal].order, e))
-		}
+	h.drop(e)
+}
+
+// drop is forget with h.mu held.
+func (h *hiddenRounds) drop(e *entry) {
+	if h.entries[e.key] == e {
+		h.remove(e, slices.Index(h.own[e.principal].order, e))
 	}
 }
 
@@ -240,10 +247,10 @@ func lastHandedOut(messages []providers.Message) (id string) {
 // handOut returns the calls that wait in a run as the client gets them, and keeps the run for
 // the request with their results. The arguments have the tools' own names; invalid ones are left to the
 // client. The ids are new and begin with prefix: those of some providers can be guessed, or are not unique.
-// With a name the run is kept for a request that continues it, too.
-func (v *clientView) handOut(run *providers.Run, set *providers.ToolSet, f toolformat.Format, prefix, name string) []*providers.Call {
+// ids are those of the provider by the new ones.
+func (v *clientView) handOut(run *providers.Run, set *providers.ToolSet, f toolformat.Format, prefix string) (_ []*providers.Call, ids map[string]string) {
 	last := providers.Message{Role: providers.RoleAssistant}
-	ids := map[string]string{}
+	ids = map[string]string{}
 	for _, c := range run.WaitingCalls() {
 		own := *c
 		own.ID = prefix + v.rounds.opts.NewID()
@@ -256,10 +263,7 @@ func (v *clientView) handOut(run *providers.Run, set *providers.ToolSet, f toolf
 	if last.Parts != nil {
 		v.rounds.keep(&entry{key: v.key.with(&last), principal: v.principal, messages: run.Messages, ids: ids}, keepFor)
 	}
-	if name != "" {
-		v.rounds.keep(&entry{key: named(v.principal, name), principal: v.principal, messages: run.Messages, ids: ids}, keepFor)
-	}
-	return last.Calls()
+	return last.Calls(), ids
 }
 
 // breakOff keeps a run that has failed after calls have run, for the same request: many clients send it again by
@@ -287,7 +291,7 @@ func (v *clientView) mend() {
 	v.rounds.mu.Lock()
 	defer v.rounds.mu.Unlock()
 	if e := v.rounds.entries[v.key]; e != nil && e.broken {
-		v.rounds.remove(e, slices.Index(v.rounds.own[e.principal].order, e))
+		v.rounds.drop(e)
 	}
 }
 
@@ -296,6 +300,9 @@ func (h *hiddenRounds) keep(e *entry, lifetime time.Duration) {
 	e.size, e.expires = entrySize+size(e.messages)+len(e.item), time.Now().Add(lifetime)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if before := h.entries[e.key]; before != nil {
+		h.drop(before)
+	}
 	own := h.own[e.principal]
 	if own == nil {
 		own = &ownRounds{}

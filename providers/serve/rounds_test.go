@@ -2,7 +2,10 @@ package serve
 
 import (
 	"crypto/rand"
+	"encoding/json"
 	"fmt"
+	"log/slog"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -24,6 +27,38 @@ func TestShortenIDs(t *testing.T) {
 	}
 	if message.Parts[1].Call.ID != "call_1" || results.Parts[1].Result.ID != "call_1" {
 		t.Error("a short id was replaced")
+	}
+}
+
+// What is kept again in place of itself counts once.
+func TestRoundsReplaced(t *testing.T) {
+	h := newHiddenRounds(10_000, &Options{NewID: rand.Text})
+	for range 3 {
+		h.keep(&entry{principal: "ann", item: json.RawMessage(`"item"`)}, keepFor)
+	}
+	if h.size != entrySize+6 || h.own["ann"].size != h.size || len(h.own["ann"].order) != 1 {
+		t.Error(h.size, h.own["ann"])
+	}
+}
+
+// The bytes of a response that another node has made count like those of a request.
+func TestUnpackedCounts(t *testing.T) {
+	text := strings.Repeat("x", 1<<20)
+	a := keptAnswer{Run: &providers.Run{Messages: []providers.Message{providers.UserText(text)}}}
+	packed, err := a.pack(2 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := newHiddenRounds(10_000, &Options{Log: slog.New(slog.DiscardHandler)})
+	for room, status := range map[int64]int{1 << 20: http.StatusTooManyRequests, 2 << 20: 0} {
+		v := &visit{admission: &admission{most: use{1, room}, share: use{1, room}, own: map[string]*use{}}}
+		e, refused := h.unpack(v, "ann", "x", packed)
+		if refused != nil && refused.Status != status || refused == nil && (status != 0 || e.messages[0].Parts[0].Text != text) {
+			t.Errorf("with room for %d bytes: %+v", room, refused)
+		}
+		if v.leave(); v.all != (use{}) {
+			t.Error(v.all)
+		}
 	}
 }
 

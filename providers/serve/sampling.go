@@ -123,7 +123,7 @@ func (s *Sampling) answer(ctx context.Context, req *samplingRequest) ([]byte, er
 	defer loop.Close()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	messages, view, err := s.rounds.conversation("", "", req.messages)
+	messages, view, err := s.rounds.conversation("", "", nil, req.messages)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (s *Sampling) answer(ctx context.Context, req *samplingRequest) ([]byte, er
 	case err != nil:
 		return nil, err
 	}
-	calls := view.handOut(run, req.set, chosen.Provider.Format(), "call_", "")
+	calls, _ := view.handOut(run, req.set, chosen.Provider.Format(), "call_")
 	return sampled(run.Text, calls, chosen.Model, samplingStop(run.Stop, len(calls) > 0)), nil
 }
 

@@ -48,10 +48,11 @@ type Options struct {
 	Break  func(request, id string)
 	Broken func(request string) (id string)
 
-	// Keep keeps the value of a key for all nodes of a fleet, nil for no longer, and Kept returns it, nil without one, or
-	// an error if that is not known now. So a response outlives the node that has made it. Both may be nil.
-	Keep func(key string, value []byte)
-	Kept func(key string) ([]byte, error)
+	// Keep keeps a value of a principal under a key for all nodes of a fleet, nil for no longer, and Kept returns it, nil
+	// without one. An error says that this was not done, or is not known now. So a response outlives the node that has
+	// made it. Both may be nil.
+	Keep func(ctx context.Context, principal, key string, value []byte) error
+	Kept func(ctx context.Context, principal, key string) ([]byte, error)
 
 	System  string            // the system prompt of requests without one
 	Loop    providers.Options // of all runs

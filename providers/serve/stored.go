@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/endpoint"
 	"github.com/mcpbridge/mcpbridge/providers/serve/internal/responses"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -21,24 +20,36 @@ func (s *Server) stored(w http.ResponseWriter, r *http.Request, id string) {
 		api.Fail(w, &endpoint.Error{Status: http.StatusMethodNotAllowed, Message: r.Method + " is not allowed for a response: expected GET or DELETE"})
 		return
 	}
+	visit, err := s.admission.enter(caller.Principal.Name)
+	if err != nil {
+		api.Fail(w, busy(err))
+		return
+	}
+	defer visit.leave()
 	answered, refused := s.elsewhere(w, r, id, nil)
 	if answered {
 		return
 	}
+	var kept *entry
 	if refused == nil {
-		refused = s.rounds.recall(owner, id)
+		kept, refused = s.rounds.answer(r.Context(), visit, owner, id)
 	}
-	kept := s.rounds.item(owner, id)
+	switch {
+	case refused != nil:
+	case kept == nil || kept.item == nil:
+		refused = &endpoint.Error{Status: http.StatusNotFound, Message: "no such response is kept: " + s.rounds.keptWhile()}
+	case r.Method == http.MethodDelete:
+		refused = s.rounds.forgetAll(r.Context(), kept, id)
+	case !visit.grow(int64(len(kept.item))):
+		refused = busy(errCrowded)
+	}
 	switch {
 	case refused != nil:
 		api.Fail(w, refused)
-	case kept == nil || rawjson.TextAt(kept, "object") != "response":
-		api.Fail(w, &endpoint.Error{Status: http.StatusNotFound, Message: "no such response is kept: " + s.rounds.keptWhile()})
-	case r.Method == http.MethodGet:
-		endpoint.WriteJSON(w, http.StatusOK, kept)
-	default:
-		s.rounds.forget(owner, id)
+	case r.Method == http.MethodDelete:
 		endpoint.WriteJSON(w, http.StatusOK, map[string]any{"id": id, "object": "response", "deleted": true})
+	default:
+		endpoint.WriteJSON(w, http.StatusOK, kept.item)
 	}
 }
 

@@ -20,10 +20,11 @@ type Bucket struct {
 	prefix string // of subjects
 	config jetstream.StreamConfig
 
-	mu     sync.Mutex // guards what follows
-	stream jetstream.Stream
-	opened time.Time
-	born   time.Time // when the stream was made, by this node's clock
+	mu      sync.Mutex // guards what follows
+	stream  jetstream.Stream
+	opened  time.Time
+	born    time.Time // when the stream was made, by this node's clock
+	bounded bool      // the stream has had the bound of the config
 }
 
 // Entry is a key with its value.
@@ -64,7 +65,7 @@ func (e *Engine) Bucket(name string, ttl time.Duration) *Bucket {
 }
 
 // Bounded bounds the bytes of a bucket, beyond which the values that were written first are deleted. It is to be called
-// before any method of it.
+// before any method of it. Of nodes with different bounds that counts which has begun to use the bucket last.
 func Bounded(b *Bucket, bytes int64) {
 	b.config.MaxBytes, b.config.Discard = bytes, jetstream.DiscardOld
 }
@@ -215,14 +216,9 @@ func (b *Bucket) open(ctx context.Context) (jetstream.Stream, error) {
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another node was faster
 			s, err = b.e.js.Stream(ctx, b.name)
 		}
+		b.bounded = err == nil
 	} else if err == nil {
-		next := s.CachedInfo().Config
-		if bounded := b.config.MaxBytes > 0 && b.config.MaxBytes != next.MaxBytes; bounded || next.Replicas < b.replicas() {
-			next.MaxBytes = b.config.MaxBytes
-			if more, err := b.replicate(ctx, b.e.js.UpdateStream, next); err == nil {
-				s = more
-			}
-		}
+		s = b.adjust(ctx, s)
 	}
 	if err != nil {
 		return nil, err
@@ -231,6 +227,29 @@ func (b *Bucket) open(ctx context.Context) (jetstream.Stream, error) {
 	info := s.CachedInfo()
 	b.born = b.opened.Add(info.Created.Sub(info.TimeStamp))
 	return s, nil
+}
+
+// adjust gives the stream, if it was made otherwise, more replicas and, once, the bound of the bucket. b.mu is held.
+func (b *Bucket) adjust(ctx context.Context, s jetstream.Stream) jetstream.Stream {
+	next := s.CachedInfo().Config
+	before := next.MaxBytes
+	if b.config.MaxBytes > 0 && !b.bounded {
+		next.MaxBytes = b.config.MaxBytes
+	}
+	if next.MaxBytes == before && next.Replicas >= b.replicas() {
+		b.bounded = true
+		return s
+	}
+	adjusted, err := b.replicate(ctx, b.e.js.UpdateStream, next)
+	if err != nil {
+		b.e.complain("what NATS keeps cannot be configured as it is to be", fmt.Errorf("stream %s: %w", b.name, err))
+		return s
+	}
+	if next.MaxBytes != before {
+		b.e.log.Warn("NATS keeps another number of bytes than before: nodes have been configured with both", "stream", b.name, "before", before, "bytes", next.MaxBytes)
+	}
+	b.bounded = true
+	return adjusted
 }
 
 // support refuses a NATS that would take what it does not know for what it does: counters are the newest
@@ -258,16 +277,18 @@ func (b *Bucket) replicas() int {
 	return 3
 }
 
-// replicate makes or updates the stream, on fewer servers where nobody asked for a number and there are not so many.
+// replicate makes or updates the stream, on more servers than it is on: not where nobody asked for a number and there are
+// not so many.
 func (b *Bucket) replicate(ctx context.Context, do func(context.Context, jetstream.StreamConfig) (jetstream.Stream, error), c jetstream.StreamConfig) (jetstream.Stream, error) {
-	c.Replicas = b.replicas()
+	least := max(c.Replicas, 1)
+	c.Replicas = max(least, b.replicas())
 	s, err := do(ctx, c)
 	var api *jetstream.APIError
 	if errors.As(err, &api) && (api.ErrorCode == codeNoPeers || api.ErrorCode == codeNoReplicas) {
 		if b.e.options.Replicas > 0 {
 			return nil, fmt.Errorf("%w: %d replicas asked for: %w", ErrUnavailable, c.Replicas, err)
 		}
-		c.Replicas = 1
+		c.Replicas = least
 		s, err = do(ctx, c)
 	}
 	return s, err

@@ -138,6 +138,70 @@ func TestBucketBounded(t *testing.T) {
 	}
 }
 
+// A bound that a node has found changed is left as it is, and of a bucket that is on more servers than asked for, only the
+// bound is changed.
+func TestBucketAdjusted(t *testing.T) {
+	t.Parallel()
+	url := startCluster(t)[0].ClientURL()
+	replicas := func(n int) func(*Options) { return func(o *Options) { o.Replicas = n } }
+	few, more := openUp(t, url, "few", replicas(1)), openUp(t, url, "more", replicas(3))
+	expect := func(b *Bucket, bytes int64, replicas int) {
+		t.Helper()
+		put(t, b, "x", "1", 0)
+		s, err := few.js.Stream(t.Context(), b.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := s.CachedInfo().Config; c.MaxBytes != bytes || c.Replicas != replicas {
+			t.Errorf("%d bytes on %d servers, want %d on %d", c.MaxBytes, c.Replicas, bytes, replicas)
+		}
+	}
+	bucket := func(e *Engine, bytes int64) *Bucket {
+		b := e.Bucket("things", 0)
+		Bounded(b, bytes)
+		return b
+	}
+	first, second := bucket(few, 1<<20), bucket(more, 2<<20)
+	expect(first, 1<<20, 1)
+	expect(second, 2<<20, 3)
+	expect(bucket(few, 3<<20), 3<<20, 3)
+	for _, b := range []*Bucket{first, second} {
+		b.stream = nil // as after a minute, or when NATS was away
+		expect(b, 3<<20, 3)
+	}
+}
+
+// Of the keys that match a pattern the newest are left.
+func TestTrim(t *testing.T) {
+	t.Parallel()
+	b := openUp(t, startServer(t).ClientURL(), "a").Bucket("things", 0)
+	trim := func(most int64, want string) {
+		t.Helper()
+		if err := Trim(t.Context(), b, "a.>", most); err != nil {
+			t.Fatal(err)
+		}
+		left := ""
+		for _, key := range []string{"a.1", "a.2", "a.3", "b.1"} {
+			if _, err := b.Get(t.Context(), key); err == nil {
+				left += key + " "
+			} else if !errors.Is(err, ErrNotFound) {
+				t.Fatal(err)
+			}
+		}
+		if left != want {
+			t.Errorf("%q is left of %d bytes, want %q", left, most, want)
+		}
+	}
+	trim(0, "")
+	for _, key := range []string{"b.1", "a.1", "a.2", "a.3", "a.1"} { // the last one is set again
+		put(t, b, key, strings.Repeat("x", 1000), 0)
+	}
+	trim(4_000, "a.1 a.2 a.3 b.1 ")
+	trim(3_000, "a.1 a.3 b.1 ")
+	trim(3_000, "a.1 a.3 b.1 ")
+	trim(100, "b.1 ")
+}
+
 func TestWatchAcrossReconnect(t *testing.T) {
 	s := startServer(t)
 	p := startProxy(t, s)

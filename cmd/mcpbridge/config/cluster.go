@@ -27,14 +27,26 @@ type cluster struct {
 type history struct {
 	Enabled  bool
 	Keep     time.Duration // after the last change of a conversation; default 30 days
-	MaxBytes int           // of all conversations, beyond which the oldest are gone; default 256 MiB
+	MaxBytes int           // of all conversations, beyond which the oldest are gone; at least 16 MiB, default 256 MiB
 }
 
 func (h *history) keys() keySet {
 	return keySet{
 		"keep":     {take: into(&h.Keep, readDays)},
-		"maxBytes": {take: into(&h.MaxBytes, readSize)},
+		"maxBytes": {take: into(&h.MaxBytes, readHistorySize)},
 	}
+}
+
+// minHistory is enough for some of the largest conversations of one principal.
+const minHistory = 16 << 20
+
+func readHistorySize(d *decoder, n node) (int, bool) {
+	size, ok := readSize(d, n)
+	if ok && size < minHistory {
+		d.errorf(n, `expected at least "16MiB"`)
+		return 0, false
+	}
+	return size, ok
 }
 
 // readHistory reads "history": true, or an object with settings.

@@ -113,13 +113,12 @@ func keepingNodes(t *testing.T, n int, model providers.Provider, together bool) 
 		}
 		if together {
 			book := node.Book("history", 0)
-			opts.Keep = func(key string, value []byte) {
-				if _, _, err := book.Change(context.Background(), key, value, 0, time.Hour); err != nil {
-					t.Error(err)
-				}
+			opts.Keep = func(ctx context.Context, principal, key string, value []byte) error {
+				_, _, err := book.Change(ctx, principal+"."+key, value, 0, time.Hour)
+				return err
 			}
-			opts.Kept = func(key string) ([]byte, error) {
-				value, _, err := book.Get(context.Background(), key)
+			opts.Kept = func(ctx context.Context, principal, key string) ([]byte, error) {
+				value, _, err := book.Get(ctx, principal+"."+key)
 				return value, err
 			}
 		}

@@ -285,9 +285,10 @@ func (s *Stack) definition(server config.Server, opts *Options, info []byte) def
 		ClientInfo: info, ID: s.id, Log: s.log,
 	}
 	if s.cfg.Cluster.Name != "" {
+		pool, name := s.pool, server.Name // the client outlives the Stack
 		c.Changed = func(owner string, kind bridge.ListKind, digest string) {
-			if tell := s.pool.Changed.Load(); tell != nil {
-				(*tell)(server.Name, owner, kind, digest)
+			if tell := pool.Changed.Load(); tell != nil {
+				(*tell)(name, owner, kind, digest)
 			}
 		}
 	}

@@ -140,7 +140,7 @@ func (a *answer) send(d *delta, finish *string) {
 }
 
 // Finish sends the rest of the response.
-func (a *answer) Finish(run *providers.Run, calls []*providers.Call) map[string]json.RawMessage {
+func (a *answer) Finish(run *providers.Run, calls []*providers.Call, _ func(map[string]json.RawMessage)) {
 	finish := finishReason(run.Stop, len(calls) > 0)
 	cost := &usage{Prompt: run.Usage.Input, Completion: run.Usage.Output, Total: run.Usage.Input + run.Usage.Output}
 	cost.PromptDetails.Cached, cost.CompletionDetails.Reasoning = run.Usage.Cached, run.Usage.Reasoning
@@ -160,7 +160,7 @@ func (a *answer) Finish(run *providers.Run, calls []*providers.Call) map[string]
 			a.Send("", &c)
 		}
 		a.Raw([]byte("data: [DONE]\n\n"))
-		return nil
+		return
 	}
 	m := &outMessage{Role: "assistant", Calls: wireCalls(calls, false), Function: function, Thought: a.thought.String()}
 	if text := a.text.String(); text != "" {
@@ -169,7 +169,6 @@ func (a *answer) Finish(run *providers.Run, calls []*providers.Call) map[string]
 	c := a.head
 	c.Choices, c.Usage = []choice{{Message: m, Finish: &finish}}, cost
 	a.JSON(&c)
-	return nil
 }
 
 // Fail ends the response with an error.

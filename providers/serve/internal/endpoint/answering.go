@@ -50,10 +50,10 @@ func (a *Answering) Event(e providers.Event) {
 }
 
 // Finish is Answer.Finish.
-func (a *Answering) Finish(run *providers.Run, calls []*providers.Call) map[string]json.RawMessage {
+func (a *Answering) Finish(run *providers.Run, calls []*providers.Call, keep func(items map[string]json.RawMessage)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.answer.Finish(run, calls)
+	a.answer.Finish(run, calls, keep)
 }
 
 // Fail is Answer.Fail.

@@ -61,9 +61,9 @@ type Answer interface {
 	// KeepAlive writes what clients ignore to a stream that was silent for a while.
 	KeepAlive()
 
-	// Finish ends the response. calls are those of the client's own tools. It returns the items that later requests
-	// may refer to, by their ids; nil if there are none.
-	Finish(run *providers.Run, calls []*providers.Call) map[string]json.RawMessage
+	// Finish ends the response. calls are those of the client's own tools. Before the client can know that it has ended,
+	// keep is called with the items that later requests may refer to, by their ids, if there are any.
+	Finish(run *providers.Run, calls []*providers.Call, keep func(items map[string]json.RawMessage))
 
 	Fail(e *Error)
 }

@@ -3,7 +3,6 @@ package endpoint
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"math"
 	"net/http"
 	"strconv"
@@ -75,17 +74,22 @@ func Refuse(w http.ResponseWriter, e *Error, v any) {
 	WriteJSON(w, e.Status, v)
 }
 
-// WriteJSON answers with a JSON value.
+// WriteJSON answers with a JSON value, which the client has as a whole before the handler returns.
 func WriteJSON(w http.ResponseWriter, status int, v any) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(WriteTimeout)) // not every writer has one
+	var b bytes.Buffer
+	encode(&b, v)
+	control := http.NewResponseController(w)
+	_ = control.SetWriteDeadline(time.Now().Add(WriteTimeout)) // not every writer has one
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(b.Len()))
 	w.WriteHeader(status)
-	encode(w, v) // fails if the client has disconnected
+	_, _ = b.WriteTo(w) // fails if the client has disconnected
+	_ = control.Flush()
 }
 
 // encode writes JSON on one line.
-func encode(w io.Writer, v any) {
-	enc := json.NewEncoder(w)
+func encode(b *bytes.Buffer, v any) {
+	enc := json.NewEncoder(b)
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(v) // what the APIs send can be encoded
 }

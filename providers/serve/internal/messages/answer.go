@@ -196,7 +196,7 @@ func (a *answer) endThinking(raw json.RawMessage) {
 }
 
 // Finish sends the calls of the client's tools, and the end.
-func (a *answer) Finish(run *providers.Run, calls []*providers.Call) map[string]json.RawMessage {
+func (a *answer) Finish(run *providers.Run, calls []*providers.Call, _ func(map[string]json.RawMessage)) {
 	for _, c := range calls {
 		a.sendUse(&outBlock{kind: toolUse, call: c})
 	}
@@ -204,14 +204,13 @@ func (a *answer) Finish(run *providers.Run, calls []*providers.Call) map[string]
 	end := endingOf(run, len(calls) > 0)
 	if a.stream {
 		a.sendEnd(end, usageOf(run.Usage))
-		return nil
+		return
 	}
 	for _, b := range a.blocks {
 		a.head.Content = append(a.head.Content, b.content(false))
 	}
 	a.head.ending, a.head.Usage = end, usageOf(run.Usage)
 	a.JSON(&a.head)
-	return nil
 }
 
 // Fail ends the response with an error.

@@ -185,7 +185,7 @@ func (a *answer) endReasoning(raw json.RawMessage) {
 }
 
 // Finish sends the calls of the client's tools, and the end.
-func (a *answer) Finish(run *providers.Run, calls []*providers.Call) map[string]json.RawMessage {
+func (a *answer) Finish(run *providers.Run, calls []*providers.Call, keep func(items map[string]json.RawMessage)) {
 	for _, c := range calls {
 		a.start(a.request.callItem(c))
 		a.sendCall()
@@ -200,13 +200,15 @@ func (a *answer) Finish(run *providers.Run, calls []*providers.Call) map[string]
 	for _, i := range a.items {
 		a.head.Output = append(a.head.Output, i.json(false))
 	}
+	if items := a.itemsToKeep(); items != nil {
+		keep(items)
+	}
 	if a.request.Stream {
 		a.sendStart()
 		a.send(&event{Type: "response." + a.head.Status, Response: &a.head})
 	} else {
 		a.JSON(&a.head)
 	}
-	return a.itemsToKeep()
 }
 
 // itemsToKeep returns the items of the response by their ids: clients that leave store to the API take it for true, and
