@@ -2,6 +2,7 @@ package audit_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -64,7 +65,7 @@ func text(t testing.TB, path string) string {
 
 func verify(t testing.TB, path, want string) audit.Chain {
 	t.Helper()
-	chain, err := audit.Verify(path)
+	chain, err := audit.Verify(t.Context(), path)
 	if got := fmt.Sprint(err); !strings.Contains(got, want) || err == nil && want != "<nil>" {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -83,7 +84,7 @@ func TestChain(t *testing.T) {
 		t.Errorf("the chain is %+v", chain)
 	}
 	n := chain.First
-	err := audit.Read(path, func(_ []byte, l *audit.Line) {
+	err := audit.Read(t.Context(), path, func(_ []byte, l *audit.Line) {
 		if l.N != n || l.Principal != "ann" || l.Decision != "allow" || l.Rule != "r" || l.By != "bob" {
 			t.Errorf("line %d is %+v", n, l)
 		}
@@ -91,6 +92,10 @@ func TestChain(t *testing.T) {
 	})
 	if err != nil || n != 61 {
 		t.Errorf("read up to %d, %v", n, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	if err := audit.Read(ctx, path, func([]byte, *audit.Line) { cancel() }); !errors.Is(err, context.Canceled) {
+		t.Errorf("it goes on: %v", err)
 	}
 }
 

@@ -1,8 +1,10 @@
 package audit
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"time"
@@ -33,9 +35,10 @@ type Line struct {
 }
 
 // Read gives each line of a file and of its old files to a function, oldest first, as it is and as what it
-// says, until the next one is read. Lines that a crash has torn are left out. No file is an error.
-func Read(path string, each func(raw []byte, l *Line)) error {
-	return readFiles(path, func(_ string, _ int, line []byte) {
+// says, until the next one is read. Lines that a crash has torn are left out. No file is an error, and so is the end of
+// ctx.
+func Read(ctx context.Context, path string, each func(raw []byte, l *Line)) error {
+	return readFiles(ctx, path, func(_ string, _ int, line []byte) {
 		var l Line
 		if json.Unmarshal(line, &l) == nil && l.N > 0 {
 			each(line, &l)
@@ -44,7 +47,7 @@ func Read(path string, each func(raw []byte, l *Line)) error {
 }
 
 // readFiles gives each line to a function, with its file and its number in that.
-func readFiles(path string, each func(file string, n int, line []byte)) error {
+func readFiles(ctx context.Context, path string, each func(file string, n int, line []byte)) error {
 	files, f := []string{path}, logfile.File{Path: path}
 	for n := 1; ; n++ {
 		if _, err := os.Stat(f.Old(n)); err != nil {
@@ -62,7 +65,7 @@ func readFiles(path string, each func(file string, n int, line []byte)) error {
 			return err
 		}
 		n := 0
-		err = logfile.Lines(file, func(line []byte) {
+		err = logfile.Lines(contextReader{ctx, file}, func(line []byte) {
 			n++
 			each(files[i], n, line)
 		})
@@ -76,4 +79,18 @@ func readFiles(path string, each func(file string, n int, line []byte)) error {
 		return &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
 	}
 	return nil
+}
+
+// contextReader reads until ctx ends.
+type contextReader struct {
+	ctx context.Context
+	io.Reader
+}
+
+// Read implements io.Reader.
+func (r contextReader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
 }

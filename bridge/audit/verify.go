@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,13 +15,13 @@ type Chain struct {
 
 // Verify checks the chain of a file and its old files. The error names the file and the line where it breaks. Old
 // files that are no longer kept do not break it: the chain then begins at the first line of those that are.
-func Verify(path string) (Chain, error) {
+func Verify(ctx context.Context, path string) (Chain, error) {
 	head, known, err := readHead(path)
 	if err != nil {
 		return Chain{}, fmt.Errorf("%s: %w", path+headSuffix, err)
 	}
 	v := verifier{head: head}
-	if err := readFiles(path, v.line); err != nil && (head.Count == 0 || !errors.Is(err, fs.ErrNotExist)) {
+	if err := readFiles(ctx, path, v.line); err != nil && (head.Count == 0 || !errors.Is(err, fs.ErrNotExist)) {
 		return Chain{}, err
 	}
 	switch {

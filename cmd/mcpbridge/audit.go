@@ -53,7 +53,7 @@ func runAuditVerify(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	chain, err := audit.Verify(path)
+	chain, err := audit.Verify(ctx, path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return usagef("audit verify: %s does not exist: no call has been written to it yet", path)
@@ -66,7 +66,10 @@ func runAuditVerify(ctx context.Context, args []string, std streams) error {
 
 // aboutChain says what Verify has found.
 func aboutChain(chain audit.Chain) string {
-	about := fmt.Sprintf("lines %d to %d are as they were written", chain.First, chain.Last)
+	about := "no call has been written yet"
+	if chain.Last > 0 {
+		about = fmt.Sprintf("lines %d to %d are as they were written", chain.First, chain.Last)
+	}
 	if chain.Torn > 0 {
 		about += ", and " + plural(chain.Torn, "line") + " that a crash has torn"
 	}
@@ -140,6 +143,9 @@ func runAuditQuery(ctx context.Context, args []string, std streams) error {
 			return usagef("audit query: %s: %s", []string{"--since", "--until"}[i], err)
 		}
 	}
+	if *unknown && *all {
+		return usagef("audit query: --unknown is about the ledger of this machine: leave out --all")
+	}
 	if *unknown {
 		return f.queryLedger(*config, &q, std)
 	}
@@ -151,7 +157,7 @@ func runAuditQuery(ctx context.Context, args []string, std streams) error {
 		return err
 	}
 	rows := [][]string{auditColumns()}
-	err = audit.Read(path, func(raw []byte, l *audit.Line) {
+	err = audit.Read(ctx, path, func(raw []byte, l *audit.Line) {
 		switch {
 		case !q.asksLine(l):
 		case q.asJSON:

@@ -33,17 +33,20 @@ type auditCall struct {
 
 // nodeAudit is the answer of a node.
 type nodeAudit struct {
-	Node   string            `json:"node"`
-	Lines  []json.RawMessage `json:"lines,omitempty"` // that the query asks for, oldest first
-	Cut    bool              `json:"cut,omitempty"`   // there are earlier ones
-	Chain  string            `json:"chain,omitempty"` // what is verified
-	Broken string            `json:"broken,omitempty"`
-	Away   string            `json:"away,omitempty"` // why the node has not answered
+	Cluster string            `json:"cluster,omitempty"`
+	Node    string            `json:"node"`
+	Lines   []json.RawMessage `json:"lines,omitempty"` // that the query asks for, oldest first
+	Cut     bool              `json:"cut,omitempty"`   // there are earlier ones
+	Chain   string            `json:"chain,omitempty"` // what is verified
+	Broken  string            `json:"broken,omitempty"`
+	Away    string            `json:"away,omitempty"` // why the node has not answered
 }
 
 // serveAudit answers auditPath.
 func (c *control) serveAudit(w http.ResponseWriter, r *http.Request) {
-	json.NewEncoder(w).Encode(c.ownAudit([]byte(r.FormValue("call"))))
+	lines := json.NewEncoder(w)
+	lines.SetEscapeHTML(false) // lines of the audit stay as they are
+	lines.Encode(c.ownAudit(r.Context(), []byte(r.FormValue("call"))))
 }
 
 // audits writes the answer of each node. Without a cluster it writes nothing.
@@ -55,15 +58,14 @@ func (c *control) audits(ctx context.Context, call []byte, lines *json.Encoder) 
 	defer cancel()
 	all := ofNodes(c.cluster, func(n *nodeState) (a nodeAudit) {
 		if n.This {
-			return c.ownAudit(call)
-		}
-		told, err := c.askNode(ctx, n.run, auditPath+"?call="+url.QueryEscape(string(call)))
-		if err == nil {
-			err = json.Unmarshal(told, &a)
-		}
-		if err != nil {
+			a = c.ownAudit(ctx, call)
+		} else if err := c.ask(ctx, n, auditPath+"?call="+url.QueryEscape(string(call)), &a); err != nil {
 			a = nodeAudit{Node: n.Name, Away: err.Error()}
 		}
+		if a.Away != "" && ctx.Err() != nil {
+			a = nodeAudit{Node: n.Name, Away: "no answer within " + auditTime.String()}
+		}
+		a.Cluster = c.cluster.name
 		return a
 	})
 	for i := range all {
@@ -74,8 +76,8 @@ func (c *control) audits(ctx context.Context, call []byte, lines *json.Encoder) 
 	return nil
 }
 
-// ownAudit carries out a request about this node's audit.
-func (c *control) ownAudit(text []byte) (a nodeAudit) {
+// ownAudit carries out a request about this node's audit, until ctx ends.
+func (c *control) ownAudit(ctx context.Context, text []byte) (a nodeAudit) {
 	a.Node = c.cluster.self.ID
 	var call auditCall
 	path := c.stacks()[0].Config().Audit.File
@@ -84,14 +86,17 @@ func (c *control) ownAudit(text []byte) (a nodeAudit) {
 		return a
 	}
 	if call.Verify {
-		chain, err := audit.Verify(path)
-		if a.Chain = aboutChain(chain); err != nil {
+		chain, err := audit.Verify(ctx, path)
+		switch a.Chain = aboutChain(chain); {
+		case ctx.Err() != nil:
+			a.Away = ctx.Err().Error()
+		case err != nil:
 			a.Broken = err.Error()
 		}
 		return a
 	}
 	size := 0
-	err := audit.Read(path, func(raw []byte, l *audit.Line) {
+	err := audit.Read(ctx, path, func(raw []byte, l *audit.Line) {
 		if call.Query == nil || !call.Query.asksLine(l) {
 			return
 		}
@@ -127,8 +132,10 @@ func (f *sourceFlags) askAudits(ctx context.Context, config string, call auditCa
 	if err == nil && len(all) == 0 {
 		err = &exitError{exitAway, "no node of a cluster runs here (mcpbridge serve is one)"}
 	}
-	slices.SortFunc(all, func(a, b nodeAudit) int { return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Away, b.Away)) })
-	return slices.CompactFunc(all, func(a, b nodeAudit) bool { return a.Node == b.Node }), err
+	slices.SortFunc(all, func(a, b nodeAudit) int {
+		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Away, b.Away))
+	})
+	return slices.CompactFunc(all, func(a, b nodeAudit) bool { return a.Node == b.Node && a.Cluster == b.Cluster }), err
 }
 
 // queryNodes prints the calls of the audits of all nodes, oldest first.

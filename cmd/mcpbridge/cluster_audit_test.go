@@ -24,7 +24,7 @@ func TestAuditOfNodes(t *testing.T) {
 	for strings.Count(printedBy(t, "nodes", "--json"), `"name"`) < 2 { // one process has one place to be asked
 	}
 	for i, node := range nodes {
-		name := fmt.Sprintf("tool%d", i)
+		name := fmt.Sprintf("tool%d<&>", i)
 		_, body := node.request("tools/call", name, `"name":"`+name+`","arguments":{},`)
 		for strings.Count(printedBy(t, "audit", "query", "--all", "--json"), "\n") <= i { // a line is written a moment later
 			if t.Context().Err() != nil {
@@ -33,10 +33,13 @@ func TestAuditOfNodes(t *testing.T) {
 		}
 	}
 	lines := strings.Split(printedBy(t, "audit", "query", "--all", "--json"), "\n")
-	if !strings.Contains(lines[0], `"tool0"`) || !strings.HasPrefix(lines[0], `{"node":"a",`) || !strings.HasPrefix(lines[1], `{"node":"b",`) {
-		t.Errorf("%q", lines)
+	for i, node := range nodes {
+		text, err := os.ReadFile(filepath.Join(node.dir, "audit.jsonl"))
+		if want := `{"node":"` + string("ab"[i]) + `",` + strings.TrimSpace(string(text))[1:]; err != nil || lines[i] != want || !strings.Contains(want, fmt.Sprintf("tool%d<&>", i)) {
+			t.Errorf("%s, %v, want %s", lines[i], err, want)
+		}
 	}
-	if got := printedBy(t, "audit", "query", "--all", "--tool", "tool1"); !strings.HasPrefix(got, "NODE  TIME") || !strings.Contains(got, "\nb     2") || strings.Contains(got, "\na ") {
+	if got := printedBy(t, "audit", "query", "--all", "--tool", "tool1*"); !strings.HasPrefix(got, "NODE  TIME") || !strings.Contains(got, "\nb     2") || strings.Contains(got, "\na ") {
 		t.Error(got)
 	}
 	if got := printedBy(t, "audit", "verify", "--all"); got != "a: lines 1 to 1 are as they were written\nb: lines 1 to 1 are as they were written\n" {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -71,12 +72,23 @@ func ofNodes[T any](c *cluster, ask func(n *nodeState) T) []T {
 	return all
 }
 
+var errOlder = errors.New("its version does not tell this: upgrade it")
+
+// ask decodes the answer of another node at a path.
+func (c *control) ask(ctx context.Context, n *nodeState, path string, into any) error {
+	told, err := c.askNode(ctx, n.run, path)
+	switch {
+	case err == nil:
+		return json.Unmarshal(told, into)
+	case err.Error() == "HTTP 404":
+		return errOlder
+	}
+	return err
+}
+
 // stateOf asks another node what runs there.
 func (c *control) stateOf(ctx context.Context, n *nodeState) (st processState) {
-	told, err := c.askNode(ctx, n.run, psPath)
-	if err == nil {
-		err = json.Unmarshal(told, &st)
-	}
+	err := c.ask(ctx, n, psPath, &st)
 	switch {
 	case ctx.Err() != nil:
 		st.Away = "no answer within " + psTime.String()

@@ -99,6 +99,7 @@ type answer struct {
 // run carries out a command, and writes a line of JSON for each part of the answer.
 func (c *control) run(ctx context.Context, command *daemon.Command, out io.Writer) error {
 	lines := json.NewEncoder(out)
+	lines.SetEscapeHTML(false) // lines of an audit stay as they are
 	done, err := "", error(nil)
 	switch command.Name {
 	case "ps":
