@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -108,7 +109,7 @@ func (b remoteBook) call(ctx context.Context, call bookCall) (a bookAnswer, err 
 	defer cancel()
 	call.Book = b.name
 	text, _ := json.Marshal(call) // cannot fail
-	r := &remote{config: b.config}
+	r := &remote{config: b.config, patience: bookTime / 2}
 	own, err := daemon.OfProcess(b.config)
 	if err != nil {
 		return a, err
@@ -117,9 +118,8 @@ func (b remoteBook) call(ctx context.Context, call bookCall) (a bookAnswer, err 
 	places, err := daemon.Running()
 	for _, place := range places { // one after the other: a call counts once
 		a = bookAnswer{}
-		if _, err := r.askOne(ctx, place, &daemon.Command{Name: "book", Book: text}, func(line []byte) error { return json.Unmarshal(line, &a) }); err != nil {
-			return a, err
-		}
+		_, away := r.askOne(ctx, place, &daemon.Command{Name: "book", Book: text}, func(line []byte) error { return json.Unmarshal(line, &a) })
+		err = cmp.Or(err, away)
 		if a.Node && a.Error != "" {
 			return a, errors.New(a.Error)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -108,21 +109,21 @@ func runNodes(ctx context.Context, args []string, std streams) error {
 		return nil
 	})
 	switch {
-	case err != nil:
+	case err != nil && len(all) == 0:
 		return err
 	case asked == 0:
 		return r.nothingRuns()
 	case len(all) == 0:
 		return &exitError{exitAway, `what runs is not of a cluster: "cluster" in the config makes a serve one of its nodes`}
 	case r.json:
-		return json.NewEncoder(std.out).Encode(all)
+		return cmp.Or(json.NewEncoder(std.out).Encode(all), err)
 	}
 	for _, st := range all {
 		if err := st.print(std.out, time.Now()); err != nil {
 			return err
 		}
 	}
-	return nil
+	return err
 }
 
 // print prints a table of the nodes.

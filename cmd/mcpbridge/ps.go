@@ -29,8 +29,9 @@ const askTime = 15 * time.Second
 // remote is a command to programs that run: those of the user, or of one config.
 type remote struct {
 	*sourceFlags
-	config string
-	json   bool
+	config   string
+	json     bool
+	patience time.Duration // within which a program must say that it is there; 0 means askTime
 }
 
 func newRemote(name, usage, about string, std streams) *remote {
@@ -41,7 +42,7 @@ func newRemote(name, usage, about string, std streams) *remote {
 }
 
 // ask sends a command to all programs at once, and calls take with each line of JSON of the answers, one at
-// a time. It returns how many programs there are.
+// a time. It returns how many programs there are, and the errors of those that have not answered. An error of take ends all.
 func (r *remote) ask(ctx context.Context, command *daemon.Command, take func(line []byte) error) (asked int, err error) {
 	places, err := daemon.Running()
 	if err != nil {
@@ -54,35 +55,41 @@ func (r *remote) ask(ctx context.Context, command *daemon.Command, take func(lin
 		}
 		r.config = own.Config
 	}
-	ctx, cancel := context.WithCancelCause(ctx) // the first error ends all
+	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var mu sync.Mutex // guards asked, and is held during take
+	var mu sync.Mutex // guards asked and errs, and is held during take
+	var errs []error
 	var asking sync.WaitGroup
 	for _, place := range places {
 		asking.Go(func() {
 			answered, err := r.askOne(ctx, place, command, func(line []byte) error {
 				mu.Lock()
 				defer mu.Unlock()
-				return take(line)
+				err := take(line)
+				if err != nil {
+					cancel(err)
+				}
+				return err
 			})
-			if err != nil {
-				cancel(err)
-			}
 			mu.Lock()
 			defer mu.Unlock()
+			errs = append(errs, err)
 			if answered {
 				asked++
 			}
 		})
 	}
 	asking.Wait()
-	return asked, context.Cause(ctx)
+	return asked, cmp.Or(context.Cause(ctx), errors.Join(errs...))
 }
 
 // askOne sends a command to the program at a place, and reports whether there is one that it is about.
 func (r *remote) askOne(ctx context.Context, place daemon.Place, command *daemon.Command, take func(line []byte) error) (answered bool, err error) {
 	version, _ := build()
-	conn, err := daemon.Dial(ctx, place, &daemon.Hello{Version: version, Command: command, OfConfig: r.config})
+	patience := cmp.Or(r.patience, askTime)
+	dialing, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("a program that runs has not answered within %s", patience))
+	conn, err := daemon.Dial(dialing, place, &daemon.Hello{Version: version, Command: command, OfConfig: r.config})
+	cancel()
 	var refused *daemon.RefusedError
 	switch {
 	case errors.Is(err, daemon.ErrNone), errors.As(err, &refused) && refused.Reason == daemon.OtherConfig:
@@ -161,14 +168,14 @@ func runPs(ctx context.Context, args []string, std streams) error {
 	})
 	all = merge(all)
 	switch {
-	case err != nil:
+	case err != nil && len(all) == 0:
 		return err
 	case r.json:
-		return json.NewEncoder(std.out).Encode(all)
+		return cmp.Or(json.NewEncoder(std.out).Encode(all), err)
 	case len(all) == 0:
 		return r.nothingRuns()
 	case *everywhere:
-		return printNodes(std.out, all, time.Now())
+		return cmp.Or(printNodes(std.out, all, time.Now()), err)
 	}
 	for i, st := range all {
 		if i > 0 {
@@ -178,7 +185,7 @@ func runPs(ctx context.Context, args []string, std streams) error {
 			return err
 		}
 	}
-	return nil
+	return err
 }
 
 // parseWords parses the arguments of a command with at most some words.

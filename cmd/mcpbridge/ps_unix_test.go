@@ -1,0 +1,75 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gofrs/flock"
+
+	"github.com/mcpbridge/mcpbridge/bridge/fleet/fleettest"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+)
+
+// What a program says counts, though another one does not answer as it should.
+func TestOneOfSeveralPrograms(t *testing.T) {
+	setFolders(t)
+	folder, err := os.MkdirTemp("", "run") // the path of a socket is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	t.Setenv("XDG_RUNTIME_DIR", folder)
+	node := serveConfig(t, fmt.Sprintf(`{"cluster": {"name": "test", "node": "a", "secrets": [%q], "nats": %q}, "mcpServers": {"docs": {"url": %q}}}`,
+		fleettest.Secret, fleettest.NATS(t), peer.NewServer(peer.Modern).Serve(t, nil)+"/mcp"), nil)
+	refuse(t, filepath.Join(folder, "mcpbridge", "0"))
+	for _, command := range []string{"ps", "nodes"} {
+		var out, said strings.Builder
+		code := run(t.Context(), []string{command, "--json"}, streams{in: strings.NewReader(""), out: &out, err: &said})
+		if code != exitFailed || !strings.Contains(out.String(), `"cluster":"test"`) || !strings.Contains(said.String(), "it does not like that") {
+			t.Errorf("%s: %d %s%s", command, code, out.String(), said.String())
+		}
+	}
+	for {
+		if value, _, err := (remoteBook{filepath.Join(node.dir, config.FileName), pinsBook}).Get(t.Context(), "docs"); value == nil && err == nil {
+			break
+		} else if t.Context().Err() != nil || strings.Contains(err.Error(), "like") {
+			t.Fatal(err)
+		}
+	}
+}
+
+// refuse is a program that refuses all commands, and is asked before others.
+func refuse(t *testing.T, place string) {
+	lock := flock.New(place + ".lock")
+	if locked, err := lock.TryLock(); err != nil || !locked {
+		t.Fatal(locked, err)
+	}
+	ln, err := net.Listen("unix", place+".sock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ln.Close()
+		lock.Close()
+	})
+	go func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			bufio.NewReader(conn).ReadBytes('\n')
+			io.WriteString(conn, `{"error":"it does not like that"}`+"\n")
+			conn.Close()
+		}
+	}()
+}
