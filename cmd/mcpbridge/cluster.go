@@ -31,6 +31,7 @@ type cluster struct {
 	self   engine.Node // as it is announced
 	joined atomic.Bool // the others have known it
 	told   atomic.Bool // whether calls may run
+	sealed atomic.Bool // that is sealed under a secret that this node does not have
 	left   sync.Once
 	runs   brokenRuns
 	kept   *clusterHistory        // nil unless cluster.history is set
@@ -90,6 +91,17 @@ func (c *cluster) ready() bool {
 		c.joined.Store(true)
 	}
 	return c.joined.Load() && c.told.Load() // also while NATS is away
+}
+
+// unready says why the node is not ready.
+func (c *cluster) unready() string {
+	switch {
+	case !c.engine.Up():
+		return "not joined yet: its NATS does not answer"
+	case c.sealed.Load():
+		return sealedStop
+	}
+	return "not joined yet: its NATS has not said which nodes there are, and whether calls may run"
 }
 
 // announce tells the other nodes of this one, with what change makes of what it has told so far.

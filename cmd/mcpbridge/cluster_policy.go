@@ -45,8 +45,8 @@ func (c *cluster) share(ctx context.Context, pool *stack.Pool, log *slog.Logger)
 	}
 	desk.Hold(stoppedCluster, "this node has just started and does not know yet whether calls may run, as NATS has not answered: call again")
 	c.stops = fleet.Strict(c.node.Book(stopBook, 0))
-	var mu sync.Mutex // guards stopped and sealed, and the Desk while it follows those
-	stopped, sealed := "", false
+	var mu sync.Mutex // guards stopped, and the Desk while it follows that
+	stopped := ""
 	putBack := keepDoing(ctx, func() error { // what NATS has lost, unless it was lifted meanwhile
 		mu.Lock()
 		value := "+" + stopped
@@ -67,16 +67,18 @@ func (c *cluster) share(ctx context.Context, pool *stack.Pool, log *slog.Logger)
 		case value == nil:
 			putBack()
 		case len(value) == 0:
-			sealed = true
+			c.sealed.Store(true)
 			desk.Hold(stoppedCluster, sealedStop)
 			log.Error(sealedStop)
 		case string(value) == lifted:
-			stopped, sealed = "", false
+			stopped = ""
+			c.sealed.Store(false)
 			c.told.Store(true)
 			desk.Resume(stoppedCluster)
 			log.Info("calls of the cluster run again")
 		default:
-			stopped, sealed = string(value[1:]), false
+			stopped = string(value[1:])
+			c.sealed.Store(false)
 			c.told.Store(true)
 			desk.Stop(stoppedCluster, stopped)
 			log.Warn("all calls of the cluster are stopped (mcpbridge stop --lift ends that)", "reason", stopped)
@@ -89,10 +91,10 @@ func (c *cluster) share(ctx context.Context, pool *stack.Pool, log *slog.Logger)
 		case <-ready:
 			mu.Lock()
 			defer mu.Unlock()
-			if stopped == "" && !sealed {
+			if stopped == "" && !c.sealed.Load() {
 				desk.Resume(stoppedCluster)
 			}
-			c.told.Store(!sealed)
+			c.told.Store(!c.sealed.Load())
 		case <-ctx.Done():
 		}
 	}()

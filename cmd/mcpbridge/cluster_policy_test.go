@@ -31,8 +31,8 @@ func TestStopOfNodes(t *testing.T) {
 	t.Cleanup(func() { pool.Close() })
 	stop(earlier, "why")
 	now.share(t.Context(), pool, slog.New(slog.DiscardHandler))
-	if got := pool.Approvals.Stopped(); got != sealedStop || now.told.Load() {
-		t.Errorf("stopped for %q, %t", got, now.told.Load())
+	if got := pool.Approvals.Stopped(); got != sealedStop || now.told.Load() || now.unready() != sealedStop {
+		t.Errorf("stopped for %q, %t, %s", got, now.told.Load(), now.unready())
 	}
 	await := func(want string) {
 		for pool.Approvals.Stopped() != want {
@@ -43,6 +43,9 @@ func TestStopOfNodes(t *testing.T) {
 	}
 	stop(now, "")
 	await("")
+	if now.sealed.Load() {
+		t.Error("it says that it cannot open the stop")
+	}
 	stop(now, "again")
 	await("again")
 	if _, _, err := now.stops.Change(t.Context(), stopKey, nil, 0, 0); err != nil {

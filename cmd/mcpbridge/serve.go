@@ -95,6 +95,7 @@ func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error
 	if err != nil {
 		return usagef("listen: %v (--listen 127.0.0.1:0 lets the system pick another port)", err)
 	}
+	defer ln.Close()
 	scheme, address := "http", ln.Addr()
 	if l.cfg.TLS.Cert != "" {
 		scheme, ln = "https", tls.NewListener(ln, l.entry.tls())
@@ -112,7 +113,6 @@ func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error
 	opts.Foreign["/login"], opts.Foreign["/login/"] = &l.pool.Desk, &l.pool.Desk
 	if l.cfg.Cluster.Name != "" {
 		if l.cluster, err = joinCluster(l.cfg, scheme, address, l.log); err != nil {
-			ln.Close()
 			return err
 		}
 		defer l.cluster.leave()
@@ -245,7 +245,7 @@ func (l *live) serveReady(w http.ResponseWriter, r *http.Request) {
 	}
 	if l.cluster != nil && !l.cluster.ready() {
 		status = http.StatusServiceUnavailable
-		report.WriteString("cluster: not joined yet: its NATS does not answer\n")
+		report.WriteString("cluster: " + l.cluster.unready() + "\n")
 	}
 	for _, st := range current.Servers() {
 		if st.Required && !st.Up() {
