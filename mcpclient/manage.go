@@ -80,14 +80,18 @@ func (c *Client) Restart() {
 // restartTime bounds how long Restart waits for connections.
 const restartTime = 10 * time.Second
 
-// Recheck calls changed with the Auth of each link that has one, as its credentials may be others now. Links for
-// which it reports true make their connections anew, and those that have failed try again at once.
-func (c *Client) Recheck(changed func(auth any) bool) {
+// Recheck calls changed with the Auth of each link that has one. It reports whether the credentials that have changed are
+// its own, and whether they are another's now: links with another's make their connections anew, and those with their own
+// that have failed try again at once.
+func (c *Client) Recheck(changed func(auth any) (own, another bool)) {
 	for _, l := range c.allLinks() {
+		if l.cfg.Auth == nil {
+			continue
+		}
 		l.mu.Lock()
 		failed := l.state == Failed
 		l.mu.Unlock()
-		if l.cfg.Auth != nil && (changed(l.cfg.Auth) || failed) {
+		if own, another := changed(l.cfg.Auth); another || own && failed {
 			l.interrupt(errRestarted)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"log/slog"
 	"strings"
@@ -32,16 +33,19 @@ type clusterLogins struct {
 	copies *secret.Store
 	book   atomic.Pointer[sharedBook]
 
-	mu   sync.Mutex
-	held map[string]*uint64 // the keys whose lock this program holds, with the revisions that it has read then
+	mu   sync.Mutex // guards held
+	held map[string]heldLogin
 }
+
+// heldLogin is the lock of a key that this program holds, and the revision that the key had when it was taken.
+type heldLogin struct{ token, revision uint64 }
 
 func newClusterLogins(cfg *config.Config) (*clusterLogins, error) {
 	copies, err := secret.Of("logins-" + cfg.Cluster.Name)
 	if err != nil {
 		return nil, err
 	}
-	l := &clusterLogins{copies: copies, held: map[string]*uint64{}}
+	l := &clusterLogins{copies: copies, held: map[string]heldLogin{}}
 	l.use(remoteBook{cfg.Path, loginsBook})
 	return l, nil
 }
@@ -52,13 +56,10 @@ func (l *clusterLogins) use(book sharedBook) { l.book.Store(&book) }
 func (l *clusterLogins) Load(key string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), bookTime)
 	defer cancel()
-	value, revision, err := (*l.book.Load()).Get(ctx, key)
 	l.mu.Lock()
-	was, held := l.held[key]
-	if held && was == nil && err == nil {
-		l.held[key] = &revision
-	}
+	_, held := l.held[key]
 	l.mu.Unlock()
+	value, _, err := (*l.book.Load()).Get(ctx, key)
 	if err != nil && !held {
 		value, err = l.copies.Load(key)
 	}
@@ -76,14 +77,13 @@ func (l *clusterLogins) Lock(ctx context.Context, key string) (unlock func(), er
 	book, own := *l.book.Load(), []byte(rand.Text())
 	for {
 		asked, cancel := context.WithTimeout(ctx, bookTime)
-		existing, revision, err := book.Add(asked, loginsLock+key, own, lockTime)
-		cancel()
-		if err != nil {
-			return nil, err
+		existing, token, err := book.Add(asked, loginsLock+key, own, lockTime)
+		if err == nil && existing == nil {
+			unlock, err = l.hold(asked, book, key, token)
 		}
-		if existing == nil {
-			l.hold(key)
-			return func() { l.unlock(book, key, revision) }, nil
+		cancel()
+		if err != nil || unlock != nil {
+			return unlock, err
 		}
 		select {
 		case <-time.After(lockPause):
@@ -93,34 +93,43 @@ func (l *clusterLogins) Lock(ctx context.Context, key string) (unlock func(), er
 	}
 }
 
-func (l *clusterLogins) hold(key string) {
+// hold keeps the revision of a key whose lock has been taken, until unlock is called.
+func (l *clusterLogins) hold(ctx context.Context, book sharedBook, key string, token uint64) (unlock func(), err error) {
+	_, revision, err := book.Get(ctx, key)
+	if err != nil {
+		l.unlock(book, key, token)
+		return nil, err
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.held[key] = nil
+	l.held[key] = heldLogin{token, revision}
+	return func() { l.unlock(book, key, token) }, nil
 }
 
-func (l *clusterLogins) unlock(book sharedBook, key string, revision uint64) {
+func (l *clusterLogins) unlock(book sharedBook, key string, token uint64) {
 	l.mu.Lock()
-	delete(l.held, key)
+	if l.held[key].token == token { // else it was gone, and has been taken again here
+		delete(l.held, key)
+	}
 	l.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), bookTime)
 	defer cancel()
-	_, _, _ = book.Change(ctx, loginsLock+key, nil, revision, 0) // else it goes after lockTime
+	_, _, _ = book.Change(ctx, loginsLock+key, nil, token, 0) // else it goes after lockTime
 }
 
-// Save implements oauth.Store. The lock of the key is held, and Load was called since.
+// Save implements oauth.Store. The lock of the key is held.
 func (l *clusterLogins) Save(key string, value []byte) (err error) {
 	l.mu.Lock()
-	revision := l.held[key]
+	held, ok := l.held[key]
 	l.mu.Unlock()
-	if revision == nil {
-		return errors.New("its lock is not held, or it was not read since")
+	if !ok {
+		return errors.New("its lock is not held")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), keepTime)
 	defer cancel()
 	for {
 		var saved bool
-		if saved, err = l.put(ctx, key, value, *revision); err == nil && !saved {
+		if saved, err = l.put(ctx, key, value, held.revision); err == nil && !saved {
 			err = errors.New("another node has changed them meanwhile")
 		} else if err != nil && ctx.Err() == nil {
 			select {
@@ -150,7 +159,8 @@ func (l *clusterLogins) put(ctx context.Context, key string, value []byte, revis
 // Delete implements oauth.Store.
 func (l *clusterLogins) Delete(key string) error { return l.Save(key, []byte(noLogin)) }
 
-// share has the logins kept in a book of all nodes, until ctx ends, and calls changed after one has changed.
+// share has the logins kept in a book of all nodes, until ctx ends, and calls changed after one has changed that this
+// program knew otherwise. Programs of this user may have the same file of copies.
 func (l *clusterLogins) share(ctx context.Context, book *fleet.Book, changed func(key string, value []byte), log *slog.Logger) {
 	l.use(book)
 	warn := func(err error) {
@@ -158,6 +168,28 @@ func (l *clusterLogins) share(ctx context.Context, book *fleet.Book, changed fun
 			log.Warn("logins of all nodes are not kept on this machine, for when NATS is away", "reason", err)
 		}
 	}
+	known, err := l.copies.All()
+	warn(err)
+	told := map[string][sha256.Size]byte{} // digests of what this program knows
+	for key, value := range known {
+		told[key] = sha256.Sum256(value)
+	}
+	var mu sync.Mutex // guards news
+	news := map[string][]byte{}
+	tell := keepDoing(ctx, func() error {
+		mu.Lock()
+		now := news
+		news = map[string][]byte{}
+		mu.Unlock()
+		warn(l.copies.Copy(now))
+		for key, value := range now {
+			if sum := sha256.Sum256(value); told[key] != sum {
+				told[key] = sum
+				changed(key, value)
+			}
+		}
+		return nil
+	})
 	restore := keepDoing(ctx, func() error { // what NATS has lost
 		all, err := l.copies.All()
 		warn(err)
@@ -176,10 +208,10 @@ func (l *clusterLogins) share(ctx context.Context, book *fleet.Book, changed fun
 			restore()
 			return
 		}
-		if known, err := l.copies.Load(key); err != nil || !bytes.Equal(known, value) {
-			warn(l.copies.Save(key, value))
-			changed(key, value)
-		}
+		mu.Lock()
+		defer mu.Unlock()
+		news[key] = value
+		tell()
 	})
 	go func() {
 		select {
@@ -208,9 +240,11 @@ func (l *live) shareLogins(ctx context.Context) {
 	book := l.cluster.open(loginsBook, 0)
 	logins.share(ctx, book, func(key string, value []byte) {
 		for _, client := range l.Live.Stack().Clients() {
-			client.Recheck(func(auth any) bool {
-				login, ok := auth.(*oauth.Client)
-				return ok && login.Changed(key, value)
+			client.Recheck(func(auth any) (own, another bool) {
+				if login, ok := auth.(*oauth.Client); ok {
+					return login.Changed(key, value)
+				}
+				return false, false
 			})
 		}
 	}, l.log)

@@ -26,7 +26,7 @@ func TestLoginsOfNodes(t *testing.T) {
 	var clients []*oauth.Client
 	copied := make(chan bool, 100)
 	for _, c := range all {
-		store := &clusterLogins{copies: secret.NewStore(filepath.Join(t.TempDir(), "copies")), held: map[string]*uint64{}}
+		store := &clusterLogins{copies: secret.NewStore(filepath.Join(t.TempDir(), "copies")), held: map[string]heldLogin{}}
 		store.share(t.Context(), c.node.Book(loginsBook, 0), func(string, []byte) { copied <- true }, slog.New(slog.DiscardHandler))
 		client, err := oauth.New(oauth.Config{Server: g.URL + "/mcp", Store: store})
 		if err != nil {
@@ -97,11 +97,18 @@ func TestLoginsOfNodes(t *testing.T) {
 
 // changes has a client told of its record, as it is and as others.
 func changes(t *testing.T, client *oauth.Client, key, is string) {
-	if client.Changed(key, []byte(is)) || client.Changed("00", nil) {
-		t.Error("a login that was renewed is another one")
-	}
-	if !client.Changed(key, []byte(noLogin)) || !client.Changed(key, []byte(strings.Replace(is, `"login":"`, `"login":"other`, 1))) {
-		t.Error("the end of a login, or another one, is none")
+	for _, c := range []struct {
+		key, value   string
+		own, another bool
+	}{
+		{key, is, true, false},
+		{"00", "", false, false},
+		{key, noLogin, true, true},
+		{key, strings.Replace(is, `"login":"`, `"login":"other`, 1), true, true},
+	} {
+		if own, another := client.Changed(c.key, []byte(c.value)); own != c.own || another != c.another {
+			t.Errorf("%s %s: %t, %t", c.key, c.value, own, another)
+		}
 	}
 }
 
@@ -130,14 +137,55 @@ func keepOfStopped(t *testing.T, stopped, other *clusterLogins) {
 	if _, err := stopped.Lock(ctx, "01"); err != nil {
 		t.Fatal(err)
 	}
-	load(stopped)
-	other.hold("01") // as if the lock of the first had gone
-	load(other)
+	if _, _, err := (*other.book.Load()).Change(ctx, loginsLock+"01", nil, 0, 0); err != nil { // as if it had gone
+		t.Fatal(err)
+	}
+	if _, err := other.Lock(ctx, "01"); err != nil {
+		t.Fatal(err)
+	}
 	if err := other.Save("01", []byte("new")); err != nil {
 		t.Error(err)
 	}
 	load(stopped)
 	if err := stopped.Save("01", []byte("old")); err == nil || !strings.Contains(err.Error(), "another node") {
 		t.Errorf("it has saved: %v", err)
+	}
+}
+
+// Nodes that have the same file of copies all hear that a login has changed, and not of one that they know.
+func TestLoginsOfOneFolder(t *testing.T) {
+	t.Setenv(secret.KeyVariable, testSecretKey)
+	all, path := clusterOf(t, "a", "b"), filepath.Join(t.TempDir(), "copies")
+	if err := secret.NewStore(path).Save("known", []byte("0")); err != nil {
+		t.Fatal(err)
+	}
+	book := all[0].node.Book(loginsBook, 0)
+	for _, key := range []string{"known", "before"} {
+		if _, _, err := book.Add(t.Context(), key, []byte("0"), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var told [2]chan string
+	for i, c := range all {
+		told[i] = make(chan string, 100)
+		store := &clusterLogins{copies: secret.NewStore(path), held: map[string]heldLogin{}}
+		store.share(t.Context(), c.node.Book(loginsBook, 0), func(key string, value []byte) { told[i] <- key + string(value) }, slog.New(slog.DiscardHandler))
+		if i > 0 {
+			continue // the file has it now
+		}
+		if got := <-told[i]; got != "before0" {
+			t.Error(got)
+		}
+	}
+	if _, _, err := book.Change(t.Context(), "known", []byte("1"), 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, told := range told {
+		if got := <-told; got != "known1" {
+			t.Error(got)
+		}
+	}
+	if copies, err := secret.NewStore(path).All(); err != nil || string(copies["known"]) != "1" || string(copies["before"]) != "0" {
+		t.Error(copies, err)
 	}
 }

@@ -179,21 +179,21 @@ func (c *Client) current(fresh bool) (*state, error) {
 // Reset makes the Client look into the store at its next use: another process may have changed that.
 func (c *Client) Reset() { c.outdated.Store(true) }
 
-// Changed is Reset for a record of the store that has changed, if it is that of the Client. It reports whether the
+// Changed is Reset for a record of the store that has changed, if it is the Client's own. It also reports whether the
 // login in use is another one then, or none: connections that were made with it are still those of who had logged in.
-func (c *Client) Changed(key string, value []byte) (another bool) {
+func (c *Client) Changed(key string, value []byte) (own, another bool) {
 	s := c.state.Load()
-	if key != c.key || s == nil { // else its first use looks into the store
-		return false
+	if key != c.key || s == nil { // its first use looks into the store
+		return key == c.key, false
 	}
 	c.Reset()
 	var r record
 	_ = json.Unmarshal(value, &r) // what is no record has no token
 	was, is := s.Token, r.Token
 	if was == nil || is == nil {
-		return was != is
+		return true, was != is
 	}
-	return was.Login != is.Login || was.Issuer != is.Issuer || was.Subject != is.Subject
+	return true, was.Login != is.Login || was.Issuer != is.Issuer || was.Subject != is.Subject
 }
 
 func (c *Client) hide(text string) string {

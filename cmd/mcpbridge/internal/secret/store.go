@@ -1,11 +1,13 @@
 package secret
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -93,11 +95,36 @@ func (s *Store) Times() (map[string]time.Time, error) {
 
 // Save sets the value of a name.
 func (s *Store) Save(name string, text []byte) error {
-	if len(text) > maxValue {
-		return fmt.Errorf("larger than %d MiB", maxValue>>20)
+	return s.put(map[string][]byte{name: text})
+}
+
+// Copy saves the values that the file does not have yet, by their names.
+func (s *Store) Copy(texts map[string][]byte) error {
+	known, err := s.All()
+	if err != nil {
+		return err
+	}
+	others := maps.Clone(texts)
+	maps.DeleteFunc(others, func(name string, text []byte) bool {
+		have, ok := known[name]
+		return ok && bytes.Equal(have, text)
+	})
+	if len(others) == 0 {
+		return nil
+	}
+	return s.put(others)
+}
+
+func (s *Store) put(texts map[string][]byte) error {
+	for _, text := range texts {
+		if len(text) > maxValue {
+			return fmt.Errorf("larger than %d MiB", maxValue>>20)
+		}
 	}
 	return s.change(func(all map[string]value) {
-		all[name] = value{time.Now().UTC().Truncate(time.Second), append([]byte{}, text...)}
+		for name, text := range texts {
+			all[name] = value{time.Now().UTC().Truncate(time.Second), append([]byte{}, text...)}
+		}
 	})
 }
 
