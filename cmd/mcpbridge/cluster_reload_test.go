@@ -30,11 +30,7 @@ func TestClusterReloaded(t *testing.T) {
 				if err := os.WriteFile(filepath.Join(s.dir, config.FileName), []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}
-				for text == c.after && !s.log.find("cluster has changed: restart to apply it") || !s.log.find("the config has been loaded again") {
-					if resp, body := s.send("GET", "/healthz", ""); resp.StatusCode != http.StatusOK {
-						t.Fatal(body)
-					}
-				}
+				awaitLog(s, "the config has been loaded again")
 				if resp, body := s.send("POST", "/v1/responses", `{"model":"double","input":"Go!"}`); resp.StatusCode != http.StatusOK || !strings.Contains(body, "Yes.") {
 					t.Errorf("%s %s", resp.Status, body)
 				}
@@ -44,5 +40,15 @@ func TestClusterReloaded(t *testing.T) {
 				t.Errorf("said %d times", n)
 			}
 		})
+	}
+}
+
+// awaitLog waits until serve logs a text.
+func awaitLog(s *serving, text string) {
+	s.Helper()
+	for !s.log.find(text) {
+		if resp, body := s.send("GET", "/healthz", ""); resp.StatusCode != http.StatusOK {
+			s.Fatal(body)
+		}
 	}
 }
