@@ -1,13 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"sync/atomic"
 
 	"github.com/mcpbridge/mcpbridge/bridge/fleet"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/tokens"
 )
@@ -34,7 +38,13 @@ func (c *cluster) shareTokens(ctx context.Context, path string, log *slog.Logger
 		return err
 	}
 	take := func(value []byte) error {
-		return report("the tokens that were made or removed at other nodes are not known here", file.Update(path, func(text []byte) ([]byte, error) { return tokens.Merge(value, text) }, nil))
+		return report("the tokens that were made or removed at other nodes are not known here", file.Update(path, func(text []byte) ([]byte, error) {
+			all, err := unpack(value)
+			if err != nil {
+				return nil, err
+			}
+			return tokens.Merge(all, text)
+		}, nil))
 	}
 	changed = keepDoing(ctx, func() error {
 		if value := latest.Load(); value != nil { // first, as this needs no NATS
@@ -63,7 +73,7 @@ func (c *cluster) shareTokens(ctx context.Context, path string, log *slog.Logger
 	return changed
 }
 
-// mergeTokens merges a file of tokens into a book, and returns what that has then; nil without either.
+// mergeTokens merges a file of tokens into a book, and returns the value that this has then; nil without either.
 func mergeTokens(ctx context.Context, book *fleet.Book, path string) (all []byte, err error) {
 	text, err := file.ReadRegular(path, tokens.MaxSize)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -74,8 +84,41 @@ func mergeTokens(ctx context.Context, book *fleet.Book, path string) (all []byte
 		return nil, err
 	}
 	err = fleet.Update(ctx, book, tokensKey, func(value []byte) ([]byte, error) {
-		all, err = tokens.Merge(value, text)
+		all, err = mergePacked(value, text)
 		return all, err
 	})
 	return all, err
+}
+
+// mergePacked merges a file of tokens into a value of the book, which stays the same unless there is something new.
+func mergePacked(value, text []byte) ([]byte, error) {
+	var known []byte
+	if value != nil {
+		var err error
+		if known, err = unpack(value); err != nil {
+			return nil, err
+		}
+	}
+	all, err := tokens.Merge(known, text)
+	switch {
+	case err != nil:
+		return nil, err
+	case bytes.Equal(all, known):
+		return value, nil // others may compress it otherwise
+	}
+	return pack(all), nil
+}
+
+// mostTokens bounds a value, in bytes: it is sealed, and a value of NATS has 512 KiB.
+const mostTokens = 380 << 10
+
+// warnOfSize says so if a config's tokens are more than nodes can share.
+func warnOfSize(cfg *config.Config, w io.Writer) {
+	if cfg.Cluster.Name == "" {
+		return
+	}
+	text, err := file.ReadRegular(cfg.TokenFile(), tokens.MaxSize)
+	if err == nil && len(pack(text)) > mostTokens {
+		fmt.Fprintf(w, "the other nodes do not hear of this: %s has more tokens than nodes can share, so remove some\n", cfg.TokenFile())
+	}
 }

@@ -2,10 +2,14 @@ package main
 
 import (
 	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -42,9 +46,12 @@ func TestTokensOfNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	changed()
-	for value := []byte(nil); !strings.Contains(string(value), "removed"); {
-		var err error
-		if value, _, err = all[1].node.Book(tokensBook, 0).Get(t.Context(), tokensKey); err != nil {
+	for known := []byte(nil); !strings.Contains(string(known), "removed"); {
+		value, _, err := all[1].node.Book(tokensBook, 0).Get(t.Context(), tokensKey)
+		if err == nil {
+			known, err = unpack(value)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -52,4 +59,43 @@ func TestTokensOfNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(path, 0)
+}
+
+// Thousands of tokens are shared. A command says so when they are too many.
+func TestManyTokensOfNodes(t *testing.T) {
+	write := func(path string, n int) {
+		t.Helper()
+		var all []string
+		for i := range n {
+			sum := sha256.Sum256([]byte(strconv.Itoa(i)))
+			all = append(all, fmt.Sprintf(`{"name":"user-%d","sha256":"%x","created":"2026-01-01T00:00:00Z"}`, i, sum))
+		}
+		if err := os.WriteFile(path, []byte(`{"tokens":[`+strings.Join(all, ",")+`]}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "mcpbridge.tokens.json")
+	write(path, 4000)
+	book := clusterOf(t, "a")[0].node.Book(tokensBook, 0)
+	var value []byte
+	for range 2 {
+		again, err := mergeTokens(t.Context(), book, path)
+		if err != nil || value != nil && !bytes.Equal(again, value) || len(again) > mostTokens {
+			t.Fatal(len(again), err)
+		}
+		value = again
+	}
+	config := filepath.Join(dir, "mcpbridge.json")
+	if err := os.WriteFile(config, []byte(`{"cluster": {"name": "test", "secrets": ["0123456789012345678901234567890123456789"], "nats": "nats://n"}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{4000, 12000} {
+		write(path, n)
+		var out, said strings.Builder
+		code := run(t.Context(), []string{"token", "remove", "user-0", "--config", config}, streams{in: strings.NewReader(""), out: &out, err: &said})
+		if warned := strings.Contains(said.String(), "more tokens than nodes can share"); code != exitDone || warned != (n == 12000) {
+			t.Error(n, code, said.String())
+		}
+	}
 }

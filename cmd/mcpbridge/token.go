@@ -58,6 +58,7 @@ func runTokenCreate(_ context.Context, args []string, std streams) error {
 	if err != nil {
 		return usagef("token create: %v", err)
 	}
+	warnOfSize(cfg, std.err)
 	if *asJSON {
 		return printJSON(std.out, map[string]any{"name": made.Name, "token": text, "profiles": made.Profiles, "expires": made.Expires})
 	}
@@ -124,6 +125,7 @@ func runTokenRemove(_ context.Context, args []string, std streams) error {
 	if err := tokens.Remove(cfg.TokenFile(), f.Args()...); err != nil {
 		return usagef("token remove: %v", err)
 	}
+	warnOfSize(cfg, std.err)
 	for _, name := range f.Args() {
 		fmt.Fprintf(std.out, "removed the token of %s\n", name)
 	}
