@@ -133,10 +133,16 @@ func (s *Places) announce(name string, o *offer) {
 	o.relay = newRelay(ctx, o.own)
 	s.work.Go(o.relay.serve)
 	s.work.Go(func() {
-		for told := uint64(0); ctx.Err() == nil; {
+		told := uint64(0)
+		defer func() {
+			last, cancel := context.WithTimeout(context.Background(), retryTime)
+			defer cancel()
+			s.tell(last, name, false, &told)
+		}()
+		for ctx.Err() == nil {
 			_, over, err := o.own()
 			s.mu.Lock()
-			o.change() // after own: whoever has seen another state looks again
+			o.change() // who has called own before that, and may have got another answer, calls it again
 			s.mu.Unlock()
 			for again := true; again; {
 				var retry <-chan time.Time
@@ -149,9 +155,6 @@ func (s *Places) announce(name string, o *offer) {
 				case <-retry:
 				case <-o.again:
 				case <-ctx.Done():
-					last, cancel := context.WithTimeout(context.Background(), retryTime)
-					defer cancel()
-					s.tell(last, name, false, &told)
 					return
 				}
 			}
@@ -159,8 +162,8 @@ func (s *Places) announce(name string, o *offer) {
 	})
 }
 
-// tell tells the other nodes whether this one offers a server, and reports whether they know. told is the revision
-// of what they know; 0 means nothing.
+// tell writes into the book whether this node offers a server, and reports whether that succeeded. told is the
+// revision of the entry that this node has written, which tell updates; 0 means that it has written none.
 func (s *Places) tell(ctx context.Context, name string, offers bool, told *uint64) bool {
 	var value []byte
 	known := *told

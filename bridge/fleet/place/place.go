@@ -80,10 +80,14 @@ func New() *Places {
 const finishTime = time.Minute
 
 // SetServers replaces the servers, which are keyed by name. A server that is not among them any more is ended. One
-// with another ID is started again when the calls that are under way have ended, after a minute at most.
+// with another ID is started again when the calls that are under way have ended, after a minute at most. After Close
+// it does nothing.
 func (s *Places) SetServers(servers map[string]Server) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.ctx.Err() != nil {
+		return
+	}
 	for name, p := range s.places {
 		if _, ok := servers[name]; !ok {
 			p.close()
@@ -120,7 +124,7 @@ func (s *Places) Join(n *fleet.Node, e *engine.Engine, name string) {
 		defer s.mu.Unlock()
 		s.followAll()
 	}))
-	context.AfterFunc(s.ctx, e.OnUp(func(bool) { // which is why no node runs it, or not
+	context.AfterFunc(s.ctx, e.OnUp(func(bool) { // the error of Link says whether NATS answers
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for _, p := range s.places {

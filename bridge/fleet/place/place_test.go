@@ -1,0 +1,13 @@
+package place
+
+import "testing"
+
+// A closed Places has no server any more, and starts none.
+func TestSetServersClosed(t *testing.T) {
+	s := New()
+	s.Close()
+	s.SetServers(map[string]Server{"late": {}})
+	if _, _, ok := s.Runner("late"); ok {
+		t.Error("it has a server after Close")
+	}
+}
