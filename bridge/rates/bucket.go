@@ -13,6 +13,7 @@ type bucket struct {
 	ahead time.Duration // how much earlier than that calls may come: for all but one of a burst
 	due   atomic.Int64  // when a call would come in the long run; in the past the bucket is full
 	used  atomic.Int64  // calls that Buckets.Used has not told of yet
+	first func()        // called when there is one of these; may be nil
 }
 
 // take takes the room of a call at a time, or returns how long to wait for it.
@@ -24,7 +25,9 @@ func (b *bucket) take(now time.Duration) (wait time.Duration, _ *toolformat.Erro
 			return wait, nil
 		}
 		if b.due.CompareAndSwap(before, int64(due+b.every)) {
-			b.used.Add(1)
+			if b.used.Add(1) == 1 && b.first != nil {
+				b.first()
+			}
 			return 0, nil
 		}
 	}

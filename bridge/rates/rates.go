@@ -40,6 +40,8 @@ type Buckets struct {
 	begun time.Time  // times are counted from it
 	all   map[key]*shared
 	most  int // buckets, before those that are not needed are removed
+
+	unsent sync.Map // of *bucket to key: those with uses that Used has not told of
 }
 
 // key identifies a bucket: a rate of a principal, and of a profile if that has rates of its own.
@@ -141,6 +143,9 @@ func (b *Buckets) at(of key) *shared {
 			b.clear()
 		}
 		own = &shared{room: newRoom(&of)}
+		if bucket, ok := own.room.(*bucket); ok {
+			bucket.first = func() { b.unsent.Store(bucket, of) }
+		}
 		b.all[of] = own
 	}
 	return own
@@ -168,6 +173,9 @@ func (b *Buckets) clear() {
 	for of, own := range b.all {
 		if own.users == 0 && own.full(now) {
 			delete(b.all, of)
+			if bucket, ok := own.room.(*bucket); ok {
+				b.unsent.Delete(bucket)
+			}
 		}
 	}
 	b.most = max(fewest, 2*len(b.all))

@@ -12,18 +12,17 @@ type Use struct {
 
 // Used returns what was used since the last call of Used, for the [Buckets.Take] of other processes.
 func (b *Buckets) Used() (all []Use) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for of, own := range b.all {
-		bucket, ok := own.room.(*bucket)
-		if !ok {
-			continue
-		}
-		if n := bucket.used.Load(); n > 0 { // else calls were given back that have been told of: later ones make up for them
-			bucket.used.Add(-n)
+	b.unsent.Range(func(k, v any) bool {
+		own, of := k.(*bucket), v.(key)
+		b.unsent.Delete(own)             // before used is read, as calls after that may add it again
+		if n := own.used.Load(); n > 0 { // else calls were given back that have been told of: later ones make up for them
+			if own.used.Add(-n) > 0 {
+				b.unsent.Store(own, of)
+			}
 			all = append(all, Use{of.principal, of.profile, of.rate, n})
 		}
-	}
+		return true
+	})
 	return all
 }
 
