@@ -107,7 +107,7 @@ func (n *node) take(line *told) {
 	if !slices.Contains(g.lenders, t) {
 		g.lenders = append(g.lenders, t)
 	}
-	g.update()
+	g.update(t)
 }
 
 // call has the node have a tab carry out a call.

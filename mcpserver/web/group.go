@@ -140,8 +140,10 @@ func (g *group) viewOf(client *bridge.Caller) (view *session) {
 	return view
 }
 
-// update makes the tools of the tabs those offered, and tells the sessions what has changed. g.mu is held.
-func (g *group) update() {
+// update makes the tools of the tabs those offered after a change of one, and tells the sessions what has changed, and
+// the other nodes what has of the tabs of this one. g.mu is held.
+func (g *group) update(changed *tab) {
+	here := g.here()
 	g.arrange()
 	before, now := g.offered.Load(), &offered{byName: map[string]*offer{}, tabs: len(g.tabs)}
 	for _, t := range slices.Backward(g.tabs) {
@@ -181,7 +183,19 @@ func (g *group) update() {
 		g.notify(bridge.Resources.Changed(), nil)
 	}
 	g.notify(wire.NotificationResourceUpdated, tabsUpdated)
-	g.lending.tellOthers(g)
+	if changed.node == nil || !slices.Equal(here, g.here()) {
+		g.lending.tellOthers(g)
+	}
+}
+
+// here returns the tabs that are connected to this node. g.mu is held.
+func (g *group) here() (all []*tab) {
+	for _, t := range g.tabs {
+		if t.node == nil {
+			all = append(all, t)
+		}
+	}
+	return all
 }
 
 // arrange sets the tabs. g.mu is held.

@@ -86,7 +86,7 @@ func (t *tab) Lend(ctx context.Context, params *wire.Params) bridge.Reply {
 		t.tools = tools
 		t.loans++
 	}
-	g.update()
+	g.update(t)
 	result, _ := json.Marshal(map[string]any{"tab": t.info.Tab, "refused": refusals}) // cannot fail: strings
 	return bridge.Result(result, nil)
 }
@@ -199,7 +199,7 @@ func (t *tab) withdraw() {
 	t.left = true
 	if i := slices.Index(g.lenders, t); i >= 0 {
 		g.lenders = slices.Delete(g.lenders, i, i+1)
-		g.update()
+		g.update(t)
 	}
 }
 

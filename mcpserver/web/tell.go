@@ -39,6 +39,9 @@ type sentCall struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
+// maxCall bounds that body, in bytes.
+const maxCall = 64 << 20
+
 // sentLine is a line of the answer to that: the progress of the call, or in the last one its result or error.
 type sentLine struct {
 	Progress float64         `json:"progress,omitempty"`
@@ -76,7 +79,7 @@ func (l *Lending) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var c sentCall
-	if err := json.NewDecoder(r.Body).Decode(&c); err != nil {
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxCall)).Decode(&c); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
