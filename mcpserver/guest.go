@@ -137,8 +137,9 @@ func (s *Server) askOwner(id string, g *guest) {
 	})
 }
 
-// mayAnswer returns what the owner says if it lets this node answer the session's calls, for which
-// the guest has a session then. Nobody else changes that, or the level.
+// mayAnswer asks the owner whether this node may answer the session's calls, and returns its answer; an error means no.
+// The guest has a session then, with the level of the log that the owner has said. Only mayAnswer sets these two, one
+// call at a time.
 func (s *Server) mayAnswer(id string, g *guest) (said peerNote, err error) {
 	ctx, done := context.WithTimeout(s.ctx, adoptTime)
 	defer done()
@@ -342,8 +343,12 @@ func (s *Server) tell(ctx context.Context, run string, note peerNote) (answer pe
 // ask sends a request of this node's own to a run, and returns the answer, of at most some bytes.
 func (s *Server) ask(ctx context.Context, run, key, method, path string, body []byte, most int) (answer []byte, err error) {
 	defer func() {
-		if recover() != nil { // the answer broke off
+		switch p := recover(); p {
+		case nil:
+		case http.ErrAbortHandler: // the answer broke off
 			err = errors.New("no answer")
+		default:
+			panic(p)
 		}
 	}()
 	r, err := http.NewRequestWithContext(ctx, method, "http://node"+path, bytes.NewReader(body))

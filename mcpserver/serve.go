@@ -111,17 +111,20 @@ func (s *Server) listen(ln net.Listener, web *http.Server) *keepalive.Listener {
 	})
 }
 
-// connectionLog logs what net/http says of connections, and as refusals those whose certificate TLS has
-// refused.
+// connectionLog logs what net/http says of connections, as refusals those whose certificate TLS has refused, and as
+// errors the panics of handlers.
 type connectionLog struct{ server *Server }
 
 // Write implements io.Writer for one line.
 func (l connectionLog) Write(line []byte) (int, error) {
 	text := strings.TrimSpace(string(line))
 	from, reason, _ := strings.Cut(strings.TrimPrefix(text, "http: TLS handshake error from "), ": ")
-	if strings.HasPrefix(reason, "tls: failed to verify certificate") {
+	switch {
+	case strings.HasPrefix(reason, "tls: failed to verify certificate"):
 		l.server.log.Log(slog.LevelInfo, "refused", "address", hostname(from), "reason", reason, "refused_so_far", l.server.refused.Add(1))
-	} else {
+	case strings.HasPrefix(text, "http: panic serving "):
+		l.server.opts().Log.Error(text)
+	default:
 		l.server.opts().Log.Debug(text)
 	}
 	return len(line), nil
