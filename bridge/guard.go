@@ -224,8 +224,10 @@ func (s *guardSession) guarded(l *List) *guardedList {
 
 // tool returns the tool of a name. It reads the list only if that has changed, or lacks the name.
 func (s *guardSession) tool(ctx context.Context, name string) (*guardedTool, *toolformat.Error) {
-	if v := s.seen.Load(); v != nil && v.tools[name] != nil && !s.outdated.Load() {
-		return v.tools[name], nil
+	if v := s.seen.Load(); v != nil && !s.outdated.Load() {
+		if tool := v.tools[name]; tool != nil {
+			return tool, nil
+		}
 	}
 	s.outdated.Store(false)
 	l, fault := listTools(ctx, s.Session)
@@ -252,18 +254,23 @@ func (s *guardSession) Do(ctx context.Context, req *Request) Reply {
 	}
 }
 
-// keeping returns a request of which no message shows the secrets.
-func (r *Request) keeping(secrets *Secrets) *Request {
-	if secrets == nil {
+// keeping returns a request of which no message shows the secrets, with more edits.
+func (r *Request) keeping(secrets *Secrets, more ...wire.Edit) *Request {
+	if secrets == nil && len(more) == 0 {
 		return r
 	}
-	own := &struct { // both in one allocation
+	own := &struct { // all in one allocation
 		Request
-		back secretBack
-	}{*r, secretBack{r.Back, secrets}}
-	own.Secrets, own.Take = secrets, nil
-	if r.Back != nil {
-		own.Back = &own.back
+		back  secretBack
+		edits [2]wire.Edit // as many as there are in general
+	}{Request: *r}
+	own.Edits = append(append(own.edits[:0], r.Edits...), more...)
+	if secrets != nil {
+		own.Secrets, own.Take = secrets, nil
+		if r.Back != nil {
+			own.back = secretBack{r.Back, secrets}
+			own.Back = &own.back
+		}
 	}
 	return &own.Request
 }
@@ -274,11 +281,7 @@ func (s *guardSession) call(ctx context.Context, req *Request) Reply {
 	if fault != nil {
 		return s.secrets.hideReply(Failed(fault))
 	}
-	params, err := req.params()
-	if err != nil {
-		return Failed(toolformat.AsError(err))
-	}
-	sent := params.Get(wire.Arguments)
+	sent := req.arguments()
 	if len(sent) == 0 || string(sent) == "null" {
 		sent = []byte("{}")
 	}
@@ -286,22 +289,11 @@ func (s *guardSession) call(ctx context.Context, req *Request) Reply {
 	if err != nil {
 		return Result(toolformat.TextResult(err.Error(), true).JSON, nil)
 	}
-	if bytes.Equal(arguments, sent) {
-		return secrets.hideCall(s.Session.Do(ctx, req.keeping(secrets)))
+	var edits []wire.Edit
+	if !bytes.Equal(arguments, sent) {
+		edits = []wire.Edit{{Key: wire.Arguments, Value: arguments}}
 	}
-	// New params instead of an edit: a source derives headers and more from Params.
-	var own wire.Params
-	if params.Get(wire.Arguments) != nil {
-		own = params.Replace(wire.Arguments, arguments)
-	} else if own, err = wire.SplitParams(params.Append(nil, wire.Edit{Key: wire.Arguments, Value: arguments})); err != nil {
-		return Failed(toolformat.AsError(err))
-	}
-	below := req.keeping(secrets)
-	if below == req {
-		below = new(*req)
-	}
-	below.Params, below.Edits = &own, nil
-	return secrets.hideCall(s.Session.Do(ctx, below))
+	return secrets.hideCall(s.Session.Do(ctx, req.keeping(secrets, edits...)))
 }
 
 // task answers a request about a task, of which it is not known which hidden values its tool got.
@@ -369,13 +361,14 @@ func (s *guardSession) fill(ctx context.Context, t *guardedTool, tool string, se
 
 // withMembers returns an object with more members behind its own.
 func withMembers(object, members []byte) []byte {
-	object = bytes.TrimRight(object, " \t\r\n")
-	body := bytes.TrimRight(object[:len(object)-1], " \t\r\n")
+	body := bytes.TrimSpace(object)
+	body = bytes.TrimSpace(body[:len(body)-1]) // without the brace
 	comma := ","
 	if len(body) == 1 || len(members) == 0 {
 		comma = ""
 	}
-	return slices.Concat(body, []byte(comma), members, []byte("}"))
+	own := make([]byte, 0, len(body)+len(comma)+len(members)+1)
+	return append(append(append(append(own, body...), comma...), members...), '}')
 }
 
 // checked returns arguments as the Checker has corrected them.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
@@ -30,8 +31,8 @@ func FuzzEncodeAround(f *testing.F) {
 		if edited&2 != 0 {
 			edits = append(edits, wire.Edit{Key: wire.Arguments}, wire.Edit{Key: wire.Name, Value: []byte(`"y"`)})
 		}
-		k := &call{id: 5, method: method}
-		buf := k.encodeAround(&params, edits)
+		k, req := &call{id: 5, method: method}, &bridge.Request{Params: &params, Edits: edits}
+		buf := k.encodeAround(&params, argumentsOf(req), edits)
 		if has := edited&2 == 0 && (edited&1 != 0 || params.Get(wire.Arguments) != nil); has != (buf != nil) {
 			t.Fatalf("%q with %s: arguments: %v", raw, edits, has)
 		}

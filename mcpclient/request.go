@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"time"
 
@@ -313,7 +314,7 @@ func (c *conn) encode(k *call, req *bridge.Request) *wire.Buffer {
 		edits = append(edits, wire.Edit{Key: wire.MetaProgressToken, Value: strconv.AppendInt(k.digits[:0], k.id, 10)})
 	}
 	if s, ok := c.carrier.(*streamable); ok && len(params.Raw) > lentFrom && s.lends() {
-		if buf := k.encodeAround(&params, edits); buf != nil {
+		if buf := k.encodeAround(&params, argumentsOf(req), edits); buf != nil {
 			return buf
 		}
 	}
@@ -340,13 +341,7 @@ const lentFrom = 16 << 10
 
 // encodeAround makes the message of a request in parts, which has its arguments where they lie, without a
 // copy. It returns the memory of the other parts, nil if there are no arguments.
-func (k *call) encodeAround(params *wire.Params, edits []wire.Edit) *wire.Buffer {
-	arguments := params.Get(wire.Arguments)
-	for _, e := range edits {
-		if e.Key == wire.Arguments {
-			arguments = e.Value
-		}
-	}
+func (k *call) encodeAround(params *wire.Params, arguments []byte, edits []wire.Edit) *wire.Buffer {
 	if arguments == nil {
 		return nil
 	}
@@ -385,11 +380,25 @@ func (c *conn) modernEdits(edits []wire.Edit, owner *session) []wire.Edit {
 	return edits
 }
 
+// argumentsOf returns the arguments of a request with its edits applied, raw JSON; nil without any.
+func argumentsOf(req *bridge.Request) []byte {
+	for _, edit := range slices.Backward(req.Edits) {
+		if edit.Key == wire.Arguments {
+			return edit.Value
+		}
+	}
+	if req.Params == nil {
+		return nil
+	}
+	return req.Params.Get(wire.Arguments)
+}
+
 // paramHeaders returns the HTTP headers in which the tool wants arguments of the call repeated
 // (SEP-2243).
 func (c *conn) paramHeaders(req *bridge.Request) map[string]string {
 	it, ok := c.link.tool(req.Target)
-	if !ok || !it.ParamHeaders || req.Params == nil {
+	arguments := argumentsOf(req)
+	if !ok || !it.ParamHeaders || arguments == nil {
 		return nil
 	}
 	found, err := wire.ParamHeaders(it.Tool().InputSchema)
@@ -398,7 +407,7 @@ func (c *conn) paramHeaders(req *bridge.Request) map[string]string {
 	}
 	headers := make(map[string]string, len(found))
 	for _, h := range found {
-		if value, ok := h.Value(req.Params.Get(wire.Arguments)); ok {
+		if value, ok := h.Value(arguments); ok {
 			headers[h.Name] = value
 		}
 	}

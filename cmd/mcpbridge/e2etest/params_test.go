@@ -263,6 +263,22 @@ func TestParamHeadersMadeAnew(t *testing.T) {
 	}
 }
 
+// A hidden value that the bridge fills in is repeated as well.
+func TestParamHeadersHidden(t *testing.T) {
+	up := newToolServer("modern", mirrored)
+	value := func(string) ([]byte, bool) { return []byte(`"a"`), true }
+	guard := bridge.NewGuard(dial(t, upHTTP(t, up)), bridge.GuardOptions{Hidden: []string{"text"}, SharedValue: value})
+	f := newFront(t, bridge.New(bridge.Options{Settle: patience}, prefixes[1].members(guard)...))
+	status, m := postCall(t, f.web.URL, "up__mirrored", `"arguments":{"plain":"x"}`, nil)
+	if status != http.StatusOK {
+		t.Fatalf("%d %s", status, m.Raw)
+	}
+	call := up.Seen(wire.MethodToolsCall)[0]
+	if got := paramHeaders(call.Header); got != "Text=a" || string(call.Params.Get(wire.Arguments)) != `{"plain":"x","text":"a"}` {
+		t.Errorf("%s, of %s", got, call.Params.Raw)
+	}
+}
+
 // Clients of the modern era must leave out a tool with an invalid annotation and should log it;
 // elsewhere the annotation has no effect.
 func TestParamHeadersInvalid(t *testing.T) {
