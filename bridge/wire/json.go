@@ -3,6 +3,8 @@ package wire
 import (
 	"bytes"
 	"iter"
+	"strings"
+	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -49,10 +51,12 @@ func Lookup(object []byte, path ...string) []byte {
 	return object
 }
 
-// mayHave reports whether an object may have a member with a name: its bytes have the name, or
-// something that may be an escaped spelling of it. It is many times faster than Members.
+// mayHave reports whether an object may have a member with a name: its bytes have the end of the name, from its
+// capital letter on, which texts have rarely, or something that may be an escaped spelling of it. It is many times
+// faster than Members.
 func mayHave(object []byte, name string) bool {
-	return bytes.Contains(object, []byte(name)) || bytes.Contains(object, []byte(`\u`)) || !isPlain(name)
+	end := name[max(0, strings.IndexFunc(name, unicode.IsUpper)):]
+	return bytes.Contains(object, []byte(end)) || bytes.Contains(object, []byte(`\u`)) || !isPlain(name)
 }
 
 // isPlain reports whether a name can be escaped by \u only.

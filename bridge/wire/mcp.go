@@ -125,7 +125,7 @@ const MaxTaskID = 1 << 10
 // itself (SEP-2663), or has it as its member "task" (2025-11-25). An id that is too long to be remembered
 // does not count.
 func CreatedTask(result []byte) (id string, ok bool) {
-	if !mayHave(result, "task") { // neither as a key nor as the type
+	if !mayHave(result, "taskId") {
 		return "", false
 	}
 	raw := Lookup(result, "task", "taskId")
