@@ -346,8 +346,8 @@ func (m *member) prefix(members int) string {
 // character: github__* matches every name with that prefix. The error is path.ErrBadPattern, which
 // a match with any name finds, also with "".
 func Match(pattern, name string) (bool, error) {
-	if pattern == "*" {
-		return true, nil
+	if prefix, open := strings.CutSuffix(pattern, "*"); open && !strings.ContainsAny(prefix, `*?[\`) {
+		return strings.HasPrefix(name, prefix), nil
 	}
 	// A slash is special to path.Match. A NUL occurs neither in names nor in patterns.
 	return path.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
