@@ -104,7 +104,9 @@ func (r *registry) find(id string, sender identity) *session {
 	if found == nil || !sender.continues(found.sender) { // knowing an id proves nothing
 		return nil
 	}
-	found.token.Store(&sender.token)
+	if token := sender.token; token != *found.token.Load() {
+		found.token.Store(&token)
+	}
 	return found
 }
 

@@ -126,8 +126,10 @@ func (w *response) send(size int, parts [][]byte) error {
 // begin writes the header to w.out.
 func (w *response) begin() {
 	w.begun = true
-	if n, err := strconv.Atoi(w.header.Get("Content-Length")); err == nil {
-		w.length = n
+	if length := w.header.Get("Content-Length"); length != "" {
+		if n, err := strconv.Atoi(length); err == nil {
+			w.length = n
+		}
 	}
 	delete(w.header, "Content-Length")
 	body := "Transfer-Encoding: chunked"
