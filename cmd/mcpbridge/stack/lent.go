@@ -3,8 +3,11 @@ package stack
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
+	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/fleet/place"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
@@ -26,7 +29,7 @@ func lent(c mcpclient.Config, server *config.Server, identity string, opts *Opti
 			if !cluster || places == nil {
 				return hub.Link(name, lender)
 			}
-			dial, over, elsewhere := places.Elsewhere(offerName(server)) // first, as it tells of a link that comes after the next line
+			dial, over, elsewhere := places.Elsewhere(offerName(server)) // before hub.Link: over is closed, too, when a link comes between the two
 			own, ended, err := hub.Link(name, lender)
 			switch {
 			case err == nil:
@@ -48,9 +51,11 @@ func (s *Stack) setPages(opts *Options) {
 	switch {
 	case opts.Places == nil:
 	case s.cfg.Lending.Enabled:
+		failed := &bridge.Throttle{To: s.log, Burst: 1, Every: time.Minute}
 		opts.Places.SetFollower(func(ctx context.Context, dial place.Dial) {
-			err := s.pool.lending.Follow(ctx, dial)
-			s.log.Debug("what clients lend to another node is not known", "reason", err)
+			if err := s.pool.lending.Follow(ctx, dial); ctx.Err() == nil {
+				failed.Log(slog.LevelWarn, "what clients lend to another node is not known", "reason", err)
+			}
 		})
 	default:
 		opts.Places.SetFollower(nil)
