@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -24,6 +25,7 @@ import (
 	"golang.org/x/oauth2/jwt"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/mcpbridge/mcpbridge/bridge/outbound"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/providers"
 )
@@ -40,6 +42,9 @@ func cloudAuth(p *config.Provider, env lookup, connect *http.Client) (func(*http
 	getenv := func(name string) string { value, _ := env(name); return value }
 	if p.Credentials == "aws" {
 		return awsAuth(p.BaseURL, getenv)
+	}
+	if !encrypted(p.BaseURL) {
+		return nil, fmt.Errorf("baseUrl: \"credentials\": %q needs https, except for this computer", p.Credentials)
 	}
 	client := *connect
 	client.Timeout = 30 * time.Second // of a request for a token
@@ -72,6 +77,12 @@ func cloudAuth(p *config.Provider, env lookup, connect *http.Client) (func(*http
 			return context.Cause(r.Context())
 		}
 	}, nil
+}
+
+// encrypted reports whether a token may be sent to a URL: others cannot read it on the way.
+func encrypted(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && outbound.IsLoopback(u))
 }
 
 // tokenError returns the error of a request for a token. Its message is one line: err may have a whole response.
@@ -131,7 +142,10 @@ func awsKey(getenv func(string) string) (aws.Credentials, error) {
 	home, _ := os.UserHomeDir()
 	file := cmp.Or(getenv("AWS_SHARED_CREDENTIALS_FILE"), filepath.Join(home, ".aws", "credentials"))
 	profile := cmp.Or(getenv("AWS_PROFILE"), "default")
-	text, _ := os.ReadFile(file) // without it there is no key
+	text, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return key, fmt.Errorf("no AWS access key: %w", err)
+	}
 	key = aws.Credentials{}
 	section := ""
 	for line := range strings.Lines(string(text)) {
@@ -177,19 +191,26 @@ func googleAccount(file string) (*jwt.Config, error) {
 	if err := json.Unmarshal(text, &account); err != nil || account.Type != "service_account" || account.PrivateKey == "" {
 		return nil, fmt.Errorf("GOOGLE_APPLICATION_CREDENTIALS: %s is not the key of a service account"+another, file)
 	}
+	tokenURL := cmp.Or(account.TokenURL, "https://oauth2.googleapis.com/token")
+	if !encrypted(tokenURL) {
+		return nil, fmt.Errorf("GOOGLE_APPLICATION_CREDENTIALS: %s: token_uri needs https", file)
+	}
 	return &jwt.Config{
 		Email: account.Email, PrivateKey: []byte(account.PrivateKey), PrivateKeyID: account.KeyID,
-		Scopes: []string{"https://www.googleapis.com/auth/cloud-platform"}, TokenURL: cmp.Or(account.TokenURL, "https://oauth2.googleapis.com/token"),
+		Scopes: []string{"https://www.googleapis.com/auth/cloud-platform"}, TokenURL: tokenURL,
 	}, nil
 }
 
 // azureApp returns the application that is registered with Microsoft Entra and has a client secret.
 func azureApp(getenv func(string) string) (*clientcredentials.Config, error) {
+	authority := strings.TrimSuffix(cmp.Or(getenv("AZURE_AUTHORITY_HOST"), "https://login.microsoftonline.com"), "/")
+	if !encrypted(authority) {
+		return nil, errors.New("AZURE_AUTHORITY_HOST needs https, except for this computer, as in https://login.microsoftonline.us")
+	}
 	tenant, id, secret := getenv("AZURE_TENANT_ID"), getenv("AZURE_CLIENT_ID"), getenv("AZURE_CLIENT_SECRET")
 	if tenant == "" || id == "" || secret == "" {
 		return nil, errors.New("no Azure credentials: set AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET")
 	}
-	authority := strings.TrimSuffix(cmp.Or(getenv("AZURE_AUTHORITY_HOST"), "https://login.microsoftonline.com"), "/")
 	return &clientcredentials.Config{
 		ClientID: id, ClientSecret: secret, AuthStyle: oauth2.AuthStyleInParams,
 		TokenURL: authority + "/" + url.PathEscape(tenant) + "/oauth2/v2.0/token", Scopes: []string{"https://cognitiveservices.azure.com/.default"},

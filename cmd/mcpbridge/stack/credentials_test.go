@@ -268,11 +268,16 @@ func TestNoCredentials(t *testing.T) {
 	const bedrock = "https://bedrock-runtime.us-west-2.amazonaws.com"
 	for _, c := range []struct{ cloud, url, name, value, want string }{
 		{"aws", bedrock, "AWS_SHARED_CREDENTIALS_FILE", filepath.Join(dir, "none"), "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"},
+		{"aws", bedrock, "AWS_SHARED_CREDENTIALS_FILE", dir, "no AWS access key: read "},
 		{"aws", "https://bedrock-runtime.us-west-2.amazonaws.com.evil.example", "", "", `"credentials": "aws" needs https://bedrock-runtime.REGION.amazonaws.com`},
 		{"aws", "https://bedrock-runtime.s3.amazonaws.com", "", "", `"credentials": "aws" needs https://bedrock-runtime.REGION.amazonaws.com`},
 		{"google", "https://a.example", "", "", "set GOOGLE_APPLICATION_CREDENTIALS to the file"},
 		{"google", "https://a.example", "GOOGLE_APPLICATION_CREDENTIALS", user, "user.json is not the key of a service account; for an account"},
 		{"google", "https://a.example", "GOOGLE_APPLICATION_CREDENTIALS", filepath.Join(dir, "none"), "GOOGLE_APPLICATION_CREDENTIALS: open "},
+		{"google", "http://a.example", "GOOGLE_APPLICATION_CREDENTIALS", user, `baseUrl: "credentials": "google" needs https`},
+		{"azure", "http://a.example", "AZURE_TENANT_ID", "x", `baseUrl: "credentials": "azure" needs https`},
+		{"azure", "http://127.0.0.1:1", "AZURE_TENANT_ID", "x", "set AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET"},
+		{"azure", "https://a.example", "AZURE_AUTHORITY_HOST", "http://login.example", "AZURE_AUTHORITY_HOST needs https"},
 		{"azure", "https://a.example", "AZURE_TENANT_ID", "x", "set AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET"},
 	} {
 		if _, err := turnWith(t, config.Provider{BaseURL: c.url, Credentials: c.cloud}, map[string]string{c.name: c.value}, nil, nil); err == nil || !strings.Contains(err.Error(), c.want) {
