@@ -40,7 +40,7 @@ func (s *session) sealID(initialize *wire.Message) {
 		if len(b.Capabilities)+len(b.Info) <= maxBeginning {
 			raw, _ := json.Marshal(b) // cannot fail: the message is valid
 			sealed = append(sealed, raw...)
-			s.term.Store(term)
+			s.goOn(term)
 			s.movable.Store(true)
 		}
 	}
@@ -48,7 +48,7 @@ func (s *session) sealID(initialize *wire.Message) {
 }
 
 // adopt goes on with a session of a node that has ended, in a term of this one. Requests that come meanwhile wait for it.
-func (s *Server) adopt(ctx context.Context, id string, sender identity, raw []byte, term uint64) error {
+func (s *Server) adopt(ctx context.Context, id string, sender identity, raw []byte, term context.Context) error {
 	done, first := s.sessions.beginAdopting(id)
 	if !first {
 		select {
@@ -66,7 +66,7 @@ func (s *Server) adopt(ctx context.Context, id string, sender identity, raw []by
 		return nil
 	}
 	adopted := s.newHTTPSession(sender)
-	adopted.term.Store(term)
+	adopted.goOn(term)
 	adopted.movable.Store(true)
 	if err := adopted.reopen(ctx, id, raw); err != nil {
 		return err
@@ -123,6 +123,40 @@ func (r *registry) endAdopting(id string) {
 	defer r.mu.Unlock()
 	close(r.adopting[id])
 	delete(r.adopting, id)
+}
+
+// goOn makes the session one of this node in a term.
+func (s *session) goOn(term context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.term = term
+}
+
+// isOf reports whether the session is one of this node in a term.
+func (s *session) isOf(term context.Context) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.term == term
+}
+
+// owned returns a context that ends when another node may go on with the session, or with ctx.
+func (s *session) owned(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	s.mu.Lock()
+	term := s.term
+	s.mu.Unlock()
+	if term == nil {
+		return ctx, cancel
+	}
+	stop := context.AfterFunc(term, func() {
+		if s.movable.Load() {
+			cancel()
+		}
+	})
+	return ctx, func() {
+		stop()
+		cancel()
+	}
 }
 
 // bind keeps other nodes from going on with the session, which is about to have something that they do not

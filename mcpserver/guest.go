@@ -484,7 +484,7 @@ func (s *Server) letAnswer(note *peerNote) (answer peerNote, status int) {
 	switch {
 	case !own.movable.Load():
 		left = guestTime
-	case left <= 0 || term != own.term.Load():
+	case left <= 0 || term != own.term:
 		return answer, http.StatusServiceUnavailable
 	}
 	switch {

@@ -349,8 +349,8 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request, sender identity) {
 	s.serveStream(w, r, target, r.Header.Get(mcp.HeaderLastEventID))
 }
 
-// serveStream serves the stream on which a session sends what belongs to no request, or resumes that of the
-// last event.
+// serveStream serves the stream on which a session sends what belongs to no request, as long as the session is surely
+// here, or resumes that of the last event.
 func (s *Server) serveStream(w http.ResponseWriter, r *http.Request, target *session, last string) {
 	number, after, ok := int64(0), int64(-1), true
 	if last != "" {
@@ -365,7 +365,12 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request, target *ses
 		st = target.journal.sessionStream()
 	}
 	if st != nil {
-		st.serve(r.Context(), w, after)
+		ctx, done := r.Context(), func() {}
+		if number == 0 {
+			ctx, done = target.owned(ctx)
+		}
+		defer done()
+		st.serve(ctx, w, after)
 		return
 	}
 	out := newEventWriter(w) // of a stream that has ended

@@ -40,14 +40,18 @@ type Nodes interface {
 	// similar headers.
 	Forward(w http.ResponseWriter, r *http.Request, run, key string) (sent bool, err error)
 
+	// Owner returns the run that has gone on with a session of this one, "" if none has. An error is Unavailable if that
+	// cannot be told.
+	Owner(ctx context.Context, id string) (run string, err error)
+
 	// Adopt returns the run that goes on with a session of one that has ended: "" for this one, if no
 	// other has asked before. Of a session that this run has, run is itself. An error is NotFound if nobody may go on with it, and Unavailable if that
 	// cannot be told, or the run has not ended.
 	Adopt(ctx context.Context, id, run string) (owner string, err error)
 
 	// Term returns for how long no other run goes on with sessions of this one, unless its process ends: not at all
-	// unless left is positive. Another number than before means that one may have meanwhile.
-	Term() (term uint64, left time.Duration)
+	// unless left is positive. The context ends when one may.
+	Term() (term context.Context, left time.Duration)
 
 	// Bind makes sure that no other run goes on with a session of this one.
 	Bind(ctx context.Context, id string) error
@@ -118,6 +122,12 @@ func (s *Server) ownedElsewhere(w http.ResponseWriter, r *http.Request, sender i
 func (f *forwarding) answerSession(nodes Nodes, sender identity) (answered bool) {
 	s, r, id := f.server, f.r, f.key
 	introduction, run, own := f.open(sender)
+	if own && run == "" && len(introduction) > 0 {
+		var err error
+		if run, err = f.movedTo(nodes); err != nil {
+			return f.fail(err)
+		}
+	}
 	if run == "" || !own {
 		return false
 	}
@@ -131,8 +141,11 @@ func (f *forwarding) answerSession(nodes Nodes, sender identity) (answered bool)
 	if f.crowded {
 		return f.fail(f.lost)
 	}
-	if !movable {
-		return f.ended() // nobody can go on with it
+	if !movable { // nobody else can go on with it
+		if f.lost == nil || toolformat.AsError(f.lost).Code == toolformat.NotFound {
+			return f.ended()
+		}
+		return f.fail(f.lost)
 	}
 	ctx, done := context.WithTimeout(r.Context(), adoptTime)
 	defer done()
@@ -162,6 +175,13 @@ func (f *forwarding) answerSession(nodes Nodes, sender identity) (answered bool)
 	return f.sent && r.Method == http.MethodPost && !asks && f.fail(f.lost)
 }
 
+// movedTo returns the run that has gone on with a session which this one has begun, and does not have: "" if none has.
+func (f *forwarding) movedTo(nodes Nodes) (run string, err error) {
+	ctx, done := context.WithTimeout(f.r.Context(), adoptTime)
+	defer done()
+	return nodes.Owner(ctx, f.key)
+}
+
 // lapsed lets the node answer the request that has gone on with the session meanwhile, or answers it, if another may
 // have.
 func (f *forwarding) lapsed(nodes Nodes, sender identity) (answered bool) {
@@ -174,7 +194,7 @@ func (f *forwarding) lapsed(nodes Nodes, sender identity) (answered bool) {
 	switch {
 	case left <= 0:
 		return f.fail(errAlone)
-	case term == own.term.Load():
+	case own.isOf(term):
 		return false
 	}
 	ctx, done := context.WithTimeout(f.r.Context(), adoptTime)
@@ -182,7 +202,7 @@ func (f *forwarding) lapsed(nodes Nodes, sender identity) (answered bool) {
 	owner, err := nodes.Adopt(ctx, f.key, s.run())
 	switch {
 	case err == nil && owner == "":
-		own.term.Store(term)
+		own.goOn(term)
 		return false
 	case err != nil && toolformat.AsError(err).Code != toolformat.NotFound:
 		return f.fail(err)
@@ -277,7 +297,7 @@ func (f *forwarding) fail(why error) (answered bool) {
 		resp := response{id: m.ID, reply: bridge.Failed(unavailable("the node that carried out %s was lost: it is unknown whether it ran", m.Method))}
 		f.w.Header()["Content-Type"] = jsonType
 		f.w.Write(resp.encode().B)
-	case f.sent:
+	case f.sent && f.r.Method == http.MethodPost:
 		writeError(f.w, http.StatusBadGateway, "the node that carried this out was lost: it is unknown whether it ran")
 	case f.crowded:
 		f.w.Header().Set("Retry-After", "1")

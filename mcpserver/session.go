@@ -42,7 +42,6 @@ type session struct {
 	sse     *duplex  // takes the messages posted to an SSE session; nil on other carriers
 
 	movable  atomic.Bool     // another node may go on with it
-	term     atomic.Uint64   // of Nodes, in which it is surely this node's
 	repeated map[string]bool // raw ids of requests that may have run before; nil unless a Stream says so
 
 	mu      sync.Mutex                 // guards the fields below
@@ -53,6 +52,7 @@ type session struct {
 	lent    int                        // bytes of what it lends
 	level   string                     // of its log; "" until the client sets it
 	hosts   map[string]bool            // runs of other nodes that may answer its calls, or could
+	term    context.Context            // of Nodes, in which it is surely this node's while it is movable; else nil
 }
 
 // newSession returns a session whose carrier must set back before it is used.

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"net/http"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/fleet/engine"
@@ -34,7 +33,7 @@ const (
 	askEvery    = 500 * time.Millisecond
 	saidTold    = "told"     // the answer of a node that has renewed the claim
 	saidPromise = "promised" // of one that does not reach NATS either
-	saidVacant  = "vacant"   // instead of the answer of one that has ended
+	saidEnded   = "ended"    // instead of the answer of one where another run listens
 )
 
 // claim is what NATS keeps of a run.
@@ -51,7 +50,9 @@ type tenure struct {
 
 	mu       sync.Mutex // guards what follows
 	of       run
-	term     uint64
+	term     context.Context // ends with the term; nil before the first
+	endTerm  context.CancelFunc
+	terms    int // that have begun
 	until    time.Time
 	revision uint64            // of the claim
 	kept     time.Time         // when NATS last answered that it has that
@@ -66,14 +67,30 @@ type promise struct {
 }
 
 // Term returns for how long no other node goes on with the sessions of this one, at least: not at all unless left is
-// positive. Another number than before means that one may have meanwhile: each session is to be asked for with Adopt.
-func (t *tenure) Term() (term uint64, left time.Duration) {
+// positive. The context ends when another may: then each session is to be asked for with Adopt.
+func (t *tenure) Term() (term context.Context, left time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.complete && t.of == t.self() {
 		left = t.left()
 	}
 	return t.term, left
+}
+
+// unbroken reports whether the first term lasts: no other node can have gone on with a session of this one.
+func (t *tenure) unbroken() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.terms == 1 && t.lasts(t.self())
+}
+
+// expire ends the context of a term that has ended.
+func (t *tenure) expire() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.term != nil && !t.lasts(t.self()) {
+		t.endTerm()
+	}
 }
 
 // left is by both clocks: one may stand still while the system is suspended, the other may be set. t.mu is held.
@@ -161,7 +178,11 @@ func (n *Node) beat(ctx context.Context) error {
 	t.know(self, nodes)
 	t.revision, t.kept = revision, time.Now()
 	if !t.lasts(self) {
-		t.term++
+		if t.term != nil {
+			t.endTerm()
+		}
+		t.term, t.endTerm = context.WithCancel(context.Background())
+		t.terms++
 	}
 	t.of, t.until = self, start.Add(heldTime)
 	return nil
@@ -170,8 +191,9 @@ func (n *Node) beat(ctx context.Context) error {
 // end says that others may go on with the sessions of this node.
 func (t *tenure) end() {
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.until = time.Time{}
+	t.mu.Unlock()
+	t.expire()
 }
 
 func parseClaim(e engine.Entry) (c claim) {
@@ -190,6 +212,7 @@ func (n *Node) hold() {
 		case <-n.ctx.Done():
 			return
 		}
+		n.tenure.expire()
 		if !n.tenure.due(n.known()) {
 			continue
 		}
@@ -206,8 +229,8 @@ func (n *Node) hold() {
 	}
 }
 
-// askAll asks the nodes that may end the claim, and reports whether one has renewed it, or all that run have promised:
-// one at least if there are others, since a firewall may refuse what is sent to nodes that run.
+// askAll asks the nodes that may end the claim, and reports whether one has renewed it, or all have promised but those
+// that have surely ended.
 func (n *Node) askAll(self run) bool {
 	n.tenure.mu.Lock()
 	nodes := n.tenure.nodes
@@ -215,7 +238,7 @@ func (n *Node) askAll(self run) bool {
 	ctx, cancel := context.WithTimeout(n.ctx, askTime)
 	defer cancel()
 	var mu sync.Mutex // guards what follows
-	told, silent, vacant := false, 0, 0
+	told, silent := false, false
 	var asking sync.WaitGroup
 	for name, address := range nodes {
 		if name == self.String() {
@@ -228,25 +251,30 @@ func (n *Node) askAll(self run) bool {
 			switch said {
 			case saidTold:
 				told = true
-			case saidVacant:
-				vacant++
 			case "":
-				silent++
+				silent = true
 			}
 		})
 	}
 	asking.Wait()
-	return told || silent == 0 && (vacant == 0 || vacant < len(nodes)-1)
+	return told || !silent
 }
 
-// ask asks a node, and returns its answer: "" for none, and saidVacant for a node that has ended. own is the address
-// of this one.
+// ask asks a node, and returns its answer: "" for none. own is the address of this one.
 func (n *Node) ask(ctx context.Context, name, address, own string) (said string) {
-	x, err := n.open(ctx, name)
-	if err != nil {
-		if to, _ := parseRun(name); n.vacant(ctx, to, address) {
-			return saidVacant
-		}
+	to, failure := parseRun(name)
+	if failure != nil {
+		return ""
+	}
+	p, failure := n.peerAt(to, address)
+	if failure != nil {
+		return ""
+	}
+	x, err := p.take(ctx, "")
+	switch {
+	case errors.Is(err, errOtherRun):
+		return saidEnded
+	case err != nil:
 		return ""
 	}
 	defer x.Close()
@@ -319,48 +347,45 @@ func (n *Node) renew(ctx context.Context, name string) error {
 	return err
 }
 
-// gone reports whether a run has its sessions no more, as far as NATS knows, and ends its claim if that is old. An error
-// is a *toolformat.Error: NotFound if nobody goes on with them, Unavailable if that cannot be told.
-func (n *Node) gone(ctx context.Context, r run) (bool, error) {
+// fate finds out whether a run has its sessions no more, and ends its claim if that is old. An error is a
+// *toolformat.Error: NotFound if nobody goes on with them, Unavailable if that cannot be told.
+func (n *Node) fate(ctx context.Context, r run) (fate, error) {
 	known, err := n.held.Get(ctx, r.String())
 	if errors.Is(err, engine.ErrNotFound) {
 		if time.Since(time.UnixMilli(int64(r.epoch))) < lostTime { // it may be about to claim them
-			return false, unavailable(err)
+			return fate{}, unavailable(err)
 		}
-		return false, toolformat.Errorf(toolformat.NotFound, "nothing is known of node %s", r)
+		return fate{}, toolformat.Errorf(toolformat.NotFound, "nothing is known of node %s", r)
+	}
+	if err != nil {
+		return fate{}, unavailable(err)
 	}
 	claimed := parseClaim(known)
-	if err == nil && claimed.Ended {
-		return true, nil
+	runs, ended := fate{address: claimed.Nodes[r.String()]}, fate{ended: true}
+	if claimed.Ended || n.replaced(ctx, r, runs.address) {
+		return ended, nil
 	}
-	if err == nil && n.killed(ctx, r, claimed.Nodes[r.String()]) {
-		return true, nil
-	}
-	var old time.Duration
-	if err == nil {
-		old, err = n.age(ctx, known)
-	}
-	switch _, may := claimed.Nodes[n.self().String()]; {
+	old, err := n.age(ctx, known)
+	_, may := claimed.Nodes[n.self().String()]
+	_, promised := n.promised(r.String())
+	switch {
 	case err != nil:
-		return false, unavailable(err)
-	case old < keptTime, !may && old < lostTime:
-		return false, nil
+		return fate{}, unavailable(err)
+	case old < keptTime, !may && old < lostTime, may && promised:
+		return runs, nil
 	case !may:
-		return false, toolformat.Errorf(toolformat.NotFound, "node %s has ended, and this one is too new to go on with its sessions", r)
-	}
-	if _, is := n.promised(r.String()); is {
-		return false, nil
+		return fate{}, toolformat.Errorf(toolformat.NotFound, "node %s has ended, and this one is too new to go on with its sessions", r)
 	}
 	// The run's term has ended, as its claim is old and this node's last promise is over. A promise to it from now on
 	// begins none, so it does not matter when NATS carries this out.
 	_, err = n.held.Update(ctx, r.String(), []byte(endedClaim), known.Revision, 0)
 	switch {
 	case errors.Is(err, engine.ErrConflict):
-		return false, nil
+		return runs, nil
 	case err != nil:
-		return false, unavailable(err)
+		return fate{}, unavailable(err)
 	}
-	return true, nil
+	return ended, nil
 }
 
 // age returns for how long a claim has not been renewed, at least, by the clock of NATS: that of this node's own claim.
@@ -378,26 +403,22 @@ func (n *Node) age(ctx context.Context, known engine.Entry) (time.Duration, erro
 	return now.Sub(known.Written), nil
 }
 
-// killed reports whether the process of a run has ended: whether it has lost its connection to NATS and nobody listens
-// at its address. Without an address it reports false. What it finds is kept on NATS for the other nodes.
-func (n *Node) killed(ctx context.Context, r run, address string) bool {
+// replaced reports whether another run listens at the address of one that has lost its connection to NATS: its process
+// has ended. Where nobody does, a firewall may refuse what is sent to one that goes on. What it finds is kept on NATS for
+// the other nodes.
+func (n *Node) replaced(ctx context.Context, r run, address string) bool {
 	bounded, cancel := context.WithTimeout(ctx, aliveTime)
 	defer cancel()
-	if alive, err := n.opts.Engine.Alive(bounded, r.node, r.epoch); err != nil || alive || address == "" || !n.vacant(bounded, r, address) {
+	if alive, err := n.opts.Engine.Alive(bounded, r.node, r.epoch); err != nil || alive || address == "" {
 		return false
 	}
-	n.held.Put(ctx, r.String(), []byte(endedClaim), 0)
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.dead[r] = true
-	return true
-}
-
-// vacant reports whether nobody listens at the address of a run, or another run does.
-func (n *Node) vacant(ctx context.Context, r run, address string) bool {
-	link, err := n.opts.Keys.dial(ctx, address, r)
+	link, err := n.opts.Keys.dial(bounded, address, r)
 	if err == nil {
 		link.Close()
 	}
-	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, errOtherRun)
+	if !errors.Is(err, errOtherRun) {
+		return false
+	}
+	n.held.Put(ctx, r.String(), []byte(endedClaim), 0)
+	return true
 }

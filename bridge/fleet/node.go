@@ -33,9 +33,9 @@ type Node struct {
 	peers map[string]*peer  // by the names of their runs
 	moved map[string]string // by sessionKey
 	// promises are those to go on with no session of a run.
-	promises map[string]promise
-	dead     map[run]bool          // whose processes have ended
-	links    map[*mux.Mux]struct{} // accepted
+	promises  map[string]promise
+	inquiries map[run]*inquiry      // under way
+	links     map[*mux.Mux]struct{} // accepted
 
 	// strangers end the handshakes at /peer whose other ends have not proved that they are nodes, the oldest first.
 	strangers []*context.CancelFunc
@@ -58,7 +58,7 @@ func New(opts Options) *Node {
 	n := &Node{
 		opts: opts, sessions: opts.Engine.Bucket("sessions", sessionTime), streams: make(chan net.Conn),
 		peers: map[string]*peer{}, moved: map[string]string{}, promises: map[string]promise{},
-		dead: map[run]bool{}, links: map[*mux.Mux]struct{}{},
+		inquiries: map[run]*inquiry{}, links: map[*mux.Mux]struct{}{},
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))

@@ -49,34 +49,50 @@ func (n *Node) peer(ctx context.Context, name string) (*peer, *toolformat.Error)
 	if err != nil {
 		return nil, err
 	}
-	url, err := n.find(to)
-	if err != nil && err.Code == toolformat.Unavailable {
-		asked, cancel := context.WithTimeout(ctx, newTime)
-		ended, err := n.ended(asked, to)
-		cancel()
-		if ended || err != nil && toolformat.AsError(err).Code == toolformat.NotFound {
-			return nil, toolformat.Errorf(toolformat.NotFound, "node %s has ended", to)
-		}
-		n.await(ctx, to)
-		url, err = n.find(to)
-	}
+	url, err := n.find(ctx, to)
 	if err != nil {
 		return nil, err
 	}
+	return n.peerAt(to, url)
+}
+
+// peerAt returns a run of another node whose URL is known.
+func (n *Node) peerAt(to run, url string) (*peer, *toolformat.Error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.closed {
 		return nil, toolformat.Errorf(toolformat.Unavailable, "this node is closed")
 	}
-	if p = n.peers[name]; p == nil {
+	p := n.peers[to.String()]
+	if p == nil {
 		p = &peer{node: n, run: to, url: url}
-		n.peers[name] = p
+		n.peers[to.String()] = p
 	}
 	return p, nil
 }
 
-// find returns the URL of a run of another node.
-func (n *Node) find(to run) (string, *toolformat.Error) {
+// find returns the URL of a run of another node: as it is listed, or as its claim has it, where that is not known here
+// yet or the run is cut off from NATS.
+func (n *Node) find(ctx context.Context, to run) (string, *toolformat.Error) {
+	url, err := n.listed(to)
+	if err == nil || err.Code != toolformat.Unavailable {
+		return url, err
+	}
+	asked, cancel := context.WithTimeout(ctx, newTime)
+	fate, failure := n.inquire(asked, to)
+	cancel()
+	switch {
+	case fate.ended, failure != nil && toolformat.AsError(failure).Code == toolformat.NotFound:
+		return "", toolformat.Errorf(toolformat.NotFound, "node %s has ended", to)
+	case fate.address != "":
+		return fate.address, nil
+	}
+	n.await(ctx, to)
+	return n.listed(to)
+}
+
+// listed returns the URL of a run among the nodes of the cluster.
+func (n *Node) listed(to run) (string, *toolformat.Error) {
 	for _, known := range n.opts.Engine.Nodes() {
 		switch {
 		case known.ID != to.node:
@@ -85,9 +101,6 @@ func (n *Node) find(to run) (string, *toolformat.Error) {
 		case known.Epoch > to.epoch:
 			return "", toolformat.Errorf(toolformat.NotFound, "node %s has ended", to)
 		}
-	}
-	if address, asks := n.promised(to.String()); asks { // it does not reach NATS
-		return address, nil
 	}
 	return "", toolformat.Errorf(toolformat.Unavailable, "node %s is not there", to)
 }
@@ -99,7 +112,7 @@ const newTime = 500 * time.Millisecond
 func (n *Node) await(ctx context.Context, to run) {
 	known := make(chan struct{}, 1)
 	defer n.opts.Engine.OnNodes(func([]engine.Node) {
-		if _, err := n.find(to); err == nil {
+		if _, err := n.listed(to); err == nil {
 			select {
 			case known <- struct{}{}:
 			default:
@@ -163,7 +176,7 @@ func (p *peer) take(ctx context.Context, key string) (*exchange, error) {
 }
 
 // Dial returns a connection to the listener of a run of another node. An error means that nothing was sent.
-func (n *Node) Dial(ctx context.Context, node string, epoch uint64) (net.Conn, error) {
+func Dial(ctx context.Context, n *Node, node string, epoch uint64) (net.Conn, error) {
 	x, err := n.open(ctx, run{node, epoch}.String())
 	if err != nil {
 		return nil, err

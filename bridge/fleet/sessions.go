@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/fleet/engine"
@@ -17,82 +18,97 @@ const (
 	sessionTime = 25 * time.Hour
 	// aliveTime is for how long a run is awaited that is asked whether it is there.
 	aliveTime = 300 * time.Millisecond
-	// bound is said of a session with which no other run may go on: it has ended, or its state is in one process.
-	bound = "bound"
+	// inquiryTime is how long it may take to find out whether a run has ended.
+	inquiryTime = time.Second
+	// bound begins the value of a session with which no other run may go on than the one that the rest names: it has
+	// ended, or its state is in that process.
+	bound = "bound "
 )
 
 // Adopt returns the run that goes on with a session, whose id was sealed by a run that has ended: "" for this
 // one, if no other has asked before. Of a session that this run has, sealer is itself. An error is a *toolformat.Error: NotFound if nobody may go on with it,
 // Unavailable if that cannot be told now, or that run has not ended.
 func (n *Node) Adopt(ctx context.Context, id, sealer string) (owner string, err error) {
-	key := sessionKey(id)
+	key, self := sessionKey(id), n.self().String()
 	for {
-		known, err := n.sessions.Get(ctx, key)
-		if err != nil && !errors.Is(err, engine.ErrNotFound) {
-			return "", unavailable(err)
-		}
-		owner = ""
-		switch value := string(known.Value); value {
-		case "":
-		case bound:
-			return "", toolformat.Errorf(toolformat.NotFound, "the session has ended with node %s", sealer)
-		case n.self().String():
-			return "", nil
-		default:
-			owner = value
-		}
-		if own := n.self().String(); owner == "" && sealer == own {
-			if err = n.claim(ctx, key, own, known); err == nil {
-				return "", nil
-			}
-			if !errors.Is(err, engine.ErrExists) && !errors.Is(err, engine.ErrConflict) {
-				return "", unavailable(err)
-			}
-			continue
-		}
-		before, failure := parseRun(cmp.Or(owner, sealer))
-		if failure != nil {
-			return "", failure
-		}
-		switch ended, err := n.ended(ctx, before); {
-		case err != nil:
+		known, err := n.entry(ctx, key)
+		if err != nil {
 			return "", err
-		case !ended && owner != "":
-			n.remember(key, owner)
-			return owner, nil
-		case !ended:
-			return "", toolformat.Errorf(toolformat.Unavailable, "node %s cannot be reached", sealer)
 		}
-		if err = n.claim(ctx, key, n.self().String(), known); err == nil {
+		owner, isBound := strings.CutPrefix(string(known.Value), bound)
+		switch {
+		case owner == self && isBound:
+			return "", toolformat.Errorf(toolformat.NotFound, "the session has ended")
+		case owner == self:
 			return "", nil
+		case owner != "" || sealer != self:
+			has, failure := parseRun(cmp.Or(owner, sealer))
+			if failure != nil {
+				return "", failure
+			}
+			switch fate, err := n.inquire(ctx, has); {
+			case err != nil:
+				return "", err
+			case fate.ended && isBound:
+				return "", toolformat.Errorf(toolformat.NotFound, "the session has ended with node %s", has)
+			case !fate.ended && owner == "":
+				return "", toolformat.Errorf(toolformat.Unavailable, "node %s cannot be reached", has)
+			case !fate.ended:
+				n.remember(key, owner)
+				return owner, nil
+			}
 		}
-		if !errors.Is(err, engine.ErrExists) && !errors.Is(err, engine.ErrConflict) {
-			return "", unavailable(err)
+		if again, err := n.claim(ctx, key, self, known); !again {
+			return "", err
 		}
 	}
 }
 
+// Owner returns the run that has gone on with a session of this one: "" if none has. An error is a *toolformat.Error:
+// Unavailable if that cannot be told now.
+func (n *Node) Owner(ctx context.Context, id string) (owner string, err error) {
+	if n.unbroken() {
+		return "", nil
+	}
+	key := sessionKey(id)
+	known, err := n.entry(ctx, key)
+	if err != nil {
+		return "", err
+	}
+	if owner, _ = strings.CutPrefix(string(known.Value), bound); owner == "" || owner == n.self().String() {
+		return "", nil
+	}
+	n.remember(key, owner)
+	return owner, nil
+}
+
 // Bind makes sure that no other run goes on with a session of this one. An error is a *toolformat.Error.
 func (n *Node) Bind(ctx context.Context, id string) error {
-	key := sessionKey(id)
+	key, self := sessionKey(id), n.self().String()
 	for {
-		known, err := n.sessions.Get(ctx, key)
-		switch value := string(known.Value); {
-		case err != nil && !errors.Is(err, engine.ErrNotFound):
-			return unavailable(err)
-		case value == bound:
-			return nil
-		case value != "" && value != n.self().String():
-			return toolformat.Errorf(toolformat.Unavailable, "another node has gone on with the session: begin another one")
+		known, err := n.entry(ctx, key)
+		if err != nil {
+			return err
 		}
-		err = n.claim(ctx, key, bound, known)
-		switch {
-		case err == nil:
+		switch owner, isBound := strings.CutPrefix(string(known.Value), bound); {
+		case owner != "" && owner != self:
+			return toolformat.Errorf(toolformat.Unavailable, "another node has gone on with the session: begin another one")
+		case isBound:
 			return nil
-		case !errors.Is(err, engine.ErrExists) && !errors.Is(err, engine.ErrConflict):
-			return unavailable(err)
+		}
+		if again, err := n.claim(ctx, key, bound+self, known); !again {
+			return err
 		}
 	}
+}
+
+// entry returns what NATS knows of a session: an empty Entry if that is nothing.
+func (n *Node) entry(ctx context.Context, key string) (engine.Entry, error) {
+	known, err := n.sessions.Get(ctx, key)
+	if err != nil && !errors.Is(err, engine.ErrNotFound) {
+		return known, unavailable(err)
+	}
+	return known, nil
 }
 
 // maxMoved bounds the sessions of which it is known that they have moved. All are forgotten then, and found
@@ -121,26 +137,63 @@ func (n *Node) owner(id, sealer string) string {
 	return sealer
 }
 
-// claim sets the value of a key that is still as it is known.
-func (n *Node) claim(ctx context.Context, key, value string, known engine.Entry) (err error) {
+// claim sets the value of a key that is still as it is known. again is true if it is not any more.
+func (n *Node) claim(ctx context.Context, key, value string, known engine.Entry) (again bool, err error) {
 	if known.Revision == 0 {
 		_, err = n.sessions.Create(ctx, key, []byte(value), 0)
 	} else {
 		_, err = n.sessions.Update(ctx, key, []byte(value), known.Revision, 0)
 	}
-	return err
+	switch {
+	case err == nil:
+		return false, nil
+	case errors.Is(err, engine.ErrExists), errors.Is(err, engine.ErrConflict):
+		return true, nil
+	}
+	return false, unavailable(err)
 }
 
-// ended reports whether a run of a node has ended, or was cut off for so long that it does not answer for its
-// sessions any more. An error is as that of Adopt.
-func (n *Node) ended(ctx context.Context, r run) (bool, error) {
-	n.mu.Lock()
-	dead, promised := n.dead[r], time.Now().Before(n.promises[r.String()].until)
-	n.mu.Unlock()
-	if dead || promised {
-		return dead, nil
+// A fate is what NATS knows of a run.
+type fate struct {
+	ended   bool   // or it was cut off for so long that it does not answer for its sessions any more
+	address string // "" if it is not known
+}
+
+// An inquiry is a question about the fate of a run, for all who want to know it at the same time.
+type inquiry struct {
+	done chan struct{} // closed when the fields below are set
+	fate fate
+	err  error
+}
+
+// inquire returns the fate of a run. An error is as that of Adopt.
+func (n *Node) inquire(ctx context.Context, of run) (fate, error) {
+	if address, promised := n.promised(of.String()); promised {
+		return fate{address: address}, nil
 	}
-	return n.gone(ctx, r)
+	n.mu.Lock()
+	q := n.inquiries[of]
+	first := q == nil
+	if first {
+		q = &inquiry{done: make(chan struct{})}
+		n.inquiries[of] = q
+	}
+	n.mu.Unlock()
+	if first {
+		bounded, cancel := context.WithTimeout(n.ctx, inquiryTime)
+		q.fate, q.err = n.fate(bounded, of)
+		cancel()
+		n.mu.Lock()
+		delete(n.inquiries, of)
+		n.mu.Unlock()
+		close(q.done)
+	}
+	select {
+	case <-q.done:
+		return q.fate, q.err
+	case <-ctx.Done():
+		return fate{}, unavailable(ctx.Err())
+	}
 }
 
 func unavailable(err error) error {

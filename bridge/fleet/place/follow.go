@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge/fleet"
 	"github.com/mcpbridge/mcpbridge/bridge/fleet/engine"
 )
 
@@ -39,7 +40,7 @@ func (s *Places) followAll() {
 
 // followOne follows a node until it is not there any more: one that NATS alone has lost, until it is lost here, too.
 func (s *Places) followOne(to run) {
-	dial := func(ctx context.Context) (net.Conn, error) { return s.node.Dial(ctx, to.Node, to.Epoch) }
+	dial := func(ctx context.Context) (net.Conn, error) { return fleet.Dial(ctx, s.node, to.Node, to.Epoch) }
 	for f := s.followerOf(to); f != nil; f = s.followerOf(to) {
 		f(s.ctx, dial)
 		select {

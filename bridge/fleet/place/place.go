@@ -163,7 +163,7 @@ func (s *Places) Link(name string) (dial func(context.Context) (net.Conn, error)
 func (s *Places) dial(to run, name string) func(context.Context) (net.Conn, error) {
 	node := s.node
 	return func(ctx context.Context) (net.Conn, error) {
-		conn, err := node.Dial(ctx, to.Node, to.Epoch)
+		conn, err := fleet.Dial(ctx, node, to.Node, to.Epoch)
 		if err == nil {
 			err = ask(ctx, conn, name)
 		}
