@@ -23,7 +23,6 @@ import (
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"
 	"golang.org/x/oauth2/jwt"
-	"golang.org/x/sync/singleflight"
 
 	"github.com/mcpbridge/mcpbridge/bridge/outbound"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
@@ -63,20 +62,13 @@ func cloudAuth(p *config.Provider, env lookup, connect *http.Client) (func(*http
 		}
 		tokens = app.TokenSource(ctx)
 	}
-	var one singleflight.Group // requests that come together wait for one token, each for as long as it likes
-	return func(r *http.Request) error {
-		got := one.DoChan("", func() (any, error) { return tokens.Token() }) // another one before it expires
-		select {
-		case token := <-got:
-			if token.Err != nil {
-				return tokenError(token.Err)
-			}
-			token.Val.(*oauth2.Token).SetAuthHeader(r)
-			return nil
-		case <-r.Context().Done():
-			return context.Cause(r.Context())
+	return authorized(func() (string, error) {
+		token, err := tokens.Token() // another one before it expires
+		if err != nil {
+			return "", tokenError(err)
 		}
-	}, nil
+		return token.Type() + " " + token.AccessToken, nil
+	}), nil
 }
 
 // encrypted reports whether a token may be sent to a URL: others cannot read it on the way.

@@ -91,13 +91,14 @@ func TestBearer(t *testing.T) {
 			runs++
 			return fmt.Sprint("t", runs), nil
 		}}
+		sign := authorized(b.header)
 		r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://a.invalid", nil)
-		if err := b.sign(r); err == nil || err.Error() != "tokenCommand: not logged in" {
+		if err := sign(r); err == nil || err.Error() != "tokenCommand: not logged in" {
 			t.Error(err)
 		}
 		fails = false
 		for _, want := range []string{"Bearer t1", "Bearer t1", "Bearer t2"} {
-			if err := b.sign(r); err != nil || r.Header.Get("Authorization") != want {
+			if err := sign(r); err != nil || r.Header.Get("Authorization") != want {
 				t.Errorf("%v, %v, want %s", r.Header, err, want)
 			}
 			time.Sleep(3 * time.Minute)

@@ -2,14 +2,16 @@ package stack
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"github.com/mcpbridge/mcpbridge/bridge/outbound"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
@@ -118,7 +120,7 @@ func newModel(p config.Provider, env lookup, connect *http.Client) (providers.Ca
 		client.Header.Set(name, value)
 	}
 	if p.Token != nil {
-		client.Auth = (&bearer{run: p.Token}).sign
+		client.Auth = authorized((&bearer{run: p.Token}).header)
 	}
 	var err error
 	if p.Credentials != "" {
@@ -180,12 +182,28 @@ func connected(p *config.Provider, env lookup, client providers.Client) (provide
 	return kind.make(client, p, keys), nil
 }
 
-// A bearer authenticates requests with the token that a command prints. It may be used from many goroutines, which
-// wait for the command.
-type bearer struct {
-	run func() (string, error)
+// authorized authenticates requests with what a function returns for the header Authorization. Requests that come
+// together wait for one call of it, each for as long as it likes.
+func authorized(header func() (string, error)) func(*http.Request) error {
+	var one singleflight.Group
+	return func(r *http.Request) error {
+		got := one.DoChan("", func() (any, error) { return header() })
+		select {
+		case value := <-got:
+			if value.Err != nil {
+				return value.Err
+			}
+			r.Header.Set("Authorization", value.Val.(string))
+			return nil
+		case <-r.Context().Done():
+			return context.Cause(r.Context())
+		}
+	}
+}
 
-	mu    sync.Mutex // guards what follows, and is held while the command runs
+// A bearer has the token that a command prints. It is used by one goroutine at a time.
+type bearer struct {
+	run   func() (string, error)
 	token string
 	since time.Time
 }
@@ -194,18 +212,15 @@ type bearer struct {
 // five minutes of its end.
 const tokenAge = 4 * time.Minute
 
-func (b *bearer) sign(r *http.Request) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (b *bearer) header() (string, error) {
 	if b.token == "" || time.Since(b.since) > tokenAge {
 		token, err := b.run()
 		if err != nil {
-			return fmt.Errorf("tokenCommand: %w", err)
+			return "", fmt.Errorf("tokenCommand: %w", err)
 		}
 		b.token, b.since = token, time.Now()
 	}
-	r.Header.Set("Authorization", "Bearer "+b.token)
-	return nil
+	return "Bearer " + b.token, nil
 }
 
 // lookup looks up an environment variable.
