@@ -106,7 +106,7 @@ func chat(t *testing.T) []row {
 // settled returns the rows of a screen, less what differs from one run to the next: how long a call
 // took, and which of two that ran at once was the first.
 func settled(output string) []row {
-	rows := screen(regexp.MustCompile(` [0-9.]+ms`).ReplaceAllString(output, " 2ms"))
+	rows := screen(regexp.MustCompile(` (<1|[0-9.]+)m?s\b`).ReplaceAllString(output, " 2ms"))
 	for i := 0; i < len(rows); i++ {
 		n := i
 		for n < len(rows) && strings.HasPrefix(rows[n].String(), "✓ ") {
