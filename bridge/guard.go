@@ -281,7 +281,7 @@ func (s *guardSession) call(ctx context.Context, req *Request) Reply {
 	if fault != nil {
 		return s.secrets.hideReply(Failed(fault))
 	}
-	sent := req.arguments()
+	sent := req.Params.Edited(wire.Arguments, req.Edits)
 	if len(sent) == 0 || string(sent) == "null" {
 		sent = []byte("{}")
 	}

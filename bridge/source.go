@@ -3,7 +3,6 @@ package bridge
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strconv"
 	"time"
 
@@ -67,19 +66,6 @@ func (r *Request) params() (*wire.Params, error) {
 	}
 	edited, err := wire.SplitParams(params.Append(nil, r.Edits...))
 	return &edited, err
-}
-
-// arguments returns the arguments of the call of a tool, raw JSON, with the request's edits applied; nil without any.
-func (r *Request) arguments() []byte {
-	for _, edit := range slices.Backward(r.Edits) {
-		if edit.Key == wire.Arguments {
-			return edit.Value
-		}
-	}
-	if r.Params == nil {
-		return nil
-	}
-	return r.Params.Get(wire.Arguments)
 }
 
 // Back receives what belongs to one request and precedes its reply: progress, logs, questions.

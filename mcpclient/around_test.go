@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
@@ -31,8 +30,8 @@ func FuzzEncodeAround(f *testing.F) {
 		if edited&2 != 0 {
 			edits = append(edits, wire.Edit{Key: wire.Arguments}, wire.Edit{Key: wire.Name, Value: []byte(`"y"`)})
 		}
-		k, req := &call{id: 5, method: method}, &bridge.Request{Params: &params, Edits: edits}
-		buf := k.encodeAround(&params, argumentsOf(req), edits)
+		k := &call{id: 5, method: method}
+		buf := k.encodeAround(&params, edits)
 		if has := edited&2 == 0 && (edited&1 != 0 || params.Get(wire.Arguments) != nil); has != (buf != nil) {
 			t.Fatalf("%q with %s: arguments: %v", raw, edits, has)
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strconv"
 	"time"
 
@@ -314,7 +313,7 @@ func (c *conn) encode(k *call, req *bridge.Request) *wire.Buffer {
 		edits = append(edits, wire.Edit{Key: wire.MetaProgressToken, Value: strconv.AppendInt(k.digits[:0], k.id, 10)})
 	}
 	if s, ok := c.carrier.(*streamable); ok && len(params.Raw) > lentFrom && s.lends() {
-		if buf := k.encodeAround(&params, argumentsOf(req), edits); buf != nil {
+		if buf := k.encodeAround(&params, edits); buf != nil {
 			return buf
 		}
 	}
@@ -341,7 +340,8 @@ const lentFrom = 16 << 10
 
 // encodeAround makes the message of a request in parts, which has its arguments where they lie, without a
 // copy. It returns the memory of the other parts, nil if there are no arguments.
-func (k *call) encodeAround(params *wire.Params, arguments []byte, edits []wire.Edit) *wire.Buffer {
+func (k *call) encodeAround(params *wire.Params, edits []wire.Edit) *wire.Buffer {
+	arguments := params.Edited(wire.Arguments, edits)
 	if arguments == nil {
 		return nil
 	}
@@ -380,25 +380,15 @@ func (c *conn) modernEdits(edits []wire.Edit, owner *session) []wire.Edit {
 	return edits
 }
 
-// argumentsOf returns the arguments of a request with its edits applied, raw JSON; nil without any.
-func argumentsOf(req *bridge.Request) []byte {
-	for _, edit := range slices.Backward(req.Edits) {
-		if edit.Key == wire.Arguments {
-			return edit.Value
-		}
-	}
-	if req.Params == nil {
-		return nil
-	}
-	return req.Params.Get(wire.Arguments)
-}
-
 // paramHeaders returns the HTTP headers in which the tool wants arguments of the call repeated
 // (SEP-2243).
 func (c *conn) paramHeaders(req *bridge.Request) map[string]string {
 	it, ok := c.link.tool(req.Target)
-	arguments := argumentsOf(req)
-	if !ok || !it.ParamHeaders || arguments == nil {
+	if !ok || !it.ParamHeaders {
+		return nil
+	}
+	arguments := req.Params.Edited(wire.Arguments, req.Edits)
+	if arguments == nil {
 		return nil
 	}
 	found, err := wire.ParamHeaders(it.Tool().InputSchema)

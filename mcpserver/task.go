@@ -40,7 +40,10 @@ func (p *viewPool) doTask(ctx context.Context, v *view, m *wire.Message) bridge.
 		if id, err = p.server.openTask(sealed); err != nil {
 			return bridge.Failed(err)
 		}
-		params = params.Replace(wire.TaskID, wire.AppendString(nil, id))
+		var fault error
+		if params, fault = wire.SplitParams(params.Append(nil, wire.Edit{Key: wire.TaskID, Value: wire.AppendString(nil, id)})); fault != nil {
+			return bridge.Failed(toolformat.AsError(fault))
+		}
 	}
 	p.mu.Lock()
 	if creator := p.tasks[taskKey{v.key.sender.anyToken(), id}]; creator != nil {

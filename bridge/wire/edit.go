@@ -1,12 +1,28 @@
 package wire
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // An Edit is a change to params: it sets the member Key to the raw Value. A nil Value removes the
 // member.
 type Edit struct {
 	Key   Key
 	Value []byte
+}
+
+// Edited returns the value of a key with edits applied, raw JSON; nil if there is none. p may be nil.
+func (p *Params) Edited(k Key, edits []Edit) []byte {
+	for _, e := range slices.Backward(edits) {
+		if e.Key == k {
+			return e.Value
+		}
+	}
+	if p == nil {
+		return nil
+	}
+	return p.Get(k)
 }
 
 // Append appends the edited params to dst: existing members are replaced or removed in place, new

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"bytes"
-	"slices"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
@@ -116,20 +115,6 @@ func (p *Params) Text(k Key) (s string, ok bool) { return Text(p.Get(k)) }
 
 // Is reports whether a member is the JSON string that spells s.
 func (p *Params) Is(k Key, s string) bool { return spells(p.Get(k), s) }
-
-// Replace returns params in which a member that p has has another value: neither _meta nor a member of it.
-func (p *Params) Replace(k Key, value []byte) Params {
-	old := p.spans[k]
-	own := Params{Raw: slices.Concat(p.Raw[:old.value], value, p.Raw[old.end:]), spans: p.spans}
-	grown := int32(len(value)) - (old.end - old.value)
-	for i := range own.spans {
-		if s := &own.spans[i]; s.start > old.start {
-			*s = span{s.start + grown, s.value + grown, s.end + grown}
-		}
-	}
-	own.spans[k].end += grown
-	return own
-}
 
 // Clone returns params that share no memory with p.
 func (p *Params) Clone() Params {

@@ -16,12 +16,7 @@ func Subject(req *bridge.Request) (kind bridge.ListKind, key string, ok bool) {
 	if req.Method != wire.MethodComplete || req.Params == nil {
 		return 0, "", false
 	}
-	ref := req.Params.Get(wire.Ref)
-	for _, edit := range req.Edits {
-		if edit.Key == wire.Ref {
-			ref = edit.Value
-		}
-	}
+	ref := req.Params.Edited(wire.Ref, req.Edits)
 	switch of, _ := wire.Text(wire.Lookup(ref, "type")); of {
 	case refPrompt:
 		key, ok = wire.Text(wire.Lookup(ref, "name"))
@@ -52,16 +47,7 @@ func PlainRef(req *bridge.Request, kind bridge.ListKind, key string) (*bridge.Re
 
 // Arguments returns those of a request as below gets them, raw JSON; nil without any.
 func Arguments(req *bridge.Request) []byte {
-	var raw []byte
-	if req.Params != nil {
-		raw = req.Params.Get(wire.Arguments)
-	}
-	for _, e := range req.Edits {
-		if e.Key == wire.Arguments {
-			raw = e.Value
-		}
-	}
-	return bytes.TrimSpace(raw)
+	return bytes.TrimSpace(req.Params.Edited(wire.Arguments, req.Edits))
 }
 
 // Repeats reports whether an object in a value has a key twice, or in several letter cases.
