@@ -13,7 +13,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 )
 
-// A cluster that a config has got, or that it has changed, needs a restart: the log says so, and serve goes on as before.
+// Where a reloaded config adds, changes or removes its cluster, the log says that a restart is needed, and serve goes on as before.
 func TestClusterReloaded(t *testing.T) {
 	setFolders(t)
 	model := sourcetest.NewAPI(t, sourcetest.Answer(http.StatusOK, "application/json", `{"choices":[{"index":0,"message":{"role":"assistant","content":"Yes."},"finish_reason":"stop"}]}`))

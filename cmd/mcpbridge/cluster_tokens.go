@@ -55,7 +55,7 @@ func (c *cluster) shareTokens(ctx context.Context, path string, log *slog.Logger
 		ctx, cancel := context.WithTimeout(ctx, bookTime)
 		defer cancel()
 		all, err := mergeTokens(ctx, book, path)
-		if err == nil || c.engine.Up() { // while NATS is away that is no news
+		if err == nil || c.engine.Up() { // that NATS is away is logged elsewhere
 			report("the tokens that were made or removed here are not known to the other nodes", err)
 		}
 		if err != nil || all == nil {
@@ -112,7 +112,7 @@ func mergePacked(value, text []byte) ([]byte, error) {
 // mostTokens bounds a value, in bytes: it is sealed, and a value of NATS has 512 KiB.
 const mostTokens = 380 << 10
 
-// warnOfSize says so if a config's tokens are more than nodes can share.
+// warnOfSize warns if the tokens of a config are more than the nodes can share.
 func warnOfSize(cfg *config.Config, w io.Writer) {
 	if cfg.Cluster.Name == "" {
 		return

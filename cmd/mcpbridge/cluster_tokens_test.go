@@ -61,7 +61,7 @@ func TestTokensOfNodes(t *testing.T) {
 	await(path, 0)
 }
 
-// Thousands of tokens are shared. A command says so when they are too many.
+// Nodes share thousands of tokens. A command that makes more than they can share warns.
 func TestManyTokensOfNodes(t *testing.T) {
 	write := func(path string, n int) {
 		t.Helper()

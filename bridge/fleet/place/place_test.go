@@ -2,7 +2,7 @@ package place
 
 import "testing"
 
-// A closed Places has no server any more, and starts none.
+// SetServers starts nothing once Places is closed.
 func TestSetServersClosed(t *testing.T) {
 	s := New()
 	s.Close()
