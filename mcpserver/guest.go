@@ -164,7 +164,7 @@ func (s *Server) mayAnswer(id string, g *guest) (said peerNote, err error) {
 // host makes the session of a guest.
 func (s *Server) host(ctx context.Context, id string, g *guest) (*session, error) {
 	host, mark := s.newHTTPSession(g.sender), s.opts().Nodes.Seal(sealedMark, nil)+"/"
-	host.journal.mark, host.questions.mark, host.back = mark, mark, guestBack{}
+	host.journal.mark, host.questions.mark, host.back = mark, mark, new(guestBack)
 	if err := host.reopen(ctx, id, g.introduction); err != nil {
 		return nil, err
 	}
@@ -182,13 +182,13 @@ func (s *Server) host(ctx context.Context, id string, g *guest) (*session, error
 }
 
 // guestBack takes what belongs to no call of a guest: the owner sends that, or its own like.
-type guestBack struct{}
+type guestBack struct{ tools knownTools }
 
 // Notify implements bridge.Back.
-func (guestBack) Notify(string, []byte) {}
+func (b *guestBack) Notify(method string, _ []byte) { b.tools.notified(method) }
 
 // Ask implements bridge.Back.
-func (guestBack) Ask(context.Context, string, []byte) ([]byte, *toolformat.Error) {
+func (*guestBack) Ask(context.Context, string, []byte) ([]byte, *toolformat.Error) {
 	return nil, unavailable("the client can be asked on the node that owns its session")
 }
 
@@ -211,15 +211,15 @@ func (r *registry) dropGuests(gone func(id string, g *guest) bool) (ended []*ses
 // run returns the name of this run of this node.
 func (s *Server) run() string { return s.opts().Nodes.Addr().String() }
 
-// answerGuest answers a call as a guest's, and reports whether it could: the owner may know a tool that
-// this node does not.
+// answerGuest answers a call as a guest's, and reports whether it could: the owner may know a tool that this node does
+// not. That is found out before the call begins, so that rates, policy and audit count it at one of them.
 func (s *Server) answerGuest(w http.ResponseWriter, r *http.Request, host *session, m *wire.Message) (answered bool) {
-	x := s.beginExchange(&exchange{session: host, account: host.account, id: m.ID}, w, r, accepts(r))
-	resp, ok := host.respond(host.ctx, m, x)
-	if err := resp.reply.Err; ok && err != nil && err.Code == toolformat.NotFound && err.Raw == nil && x.claim() {
-		s.upgrader.forget(x)
+	name, _ := m.Params.Text(wire.Name)
+	if _, ok := host.back.(*guestBack).tools.find(r.Context(), host.opened.Load().source, name); !ok {
 		return false
 	}
+	x := s.beginExchange(&exchange{session: host, account: host.account, id: m.ID}, w, r, accepts(r))
+	resp, ok := host.respond(host.ctx, m, x)
 	x.end(&resp, ok)
 	return true
 }

@@ -55,8 +55,8 @@ type view struct {
 	source        bridge.Session
 	failure       *toolformat.Error
 	subscriptions subscriptions
-	tools         atomic.Pointer[bridge.List] // the last one; nil when it has changed since
-	level         atomic.Int32                // wire.LogLevel of the source's log
+	tools         knownTools
+	level         atomic.Int32 // wire.LogLevel of the source's log
 
 	// The fields below are guarded by viewPool.mu.
 	users  int       // requests, and the opening of the source
@@ -348,29 +348,44 @@ func (p *viewPool) addTask(v *view, key taskKey) {
 	}
 }
 
-// tool returns the definition of a tool. To read the list for each call would cost more than the
-// rest of what the modern era adds to a small call.
+// tool returns the definition of a tool.
 func (v *view) tool(ctx context.Context, name string) (bridge.Item, bool) {
-	if l := v.tools.Load(); l != nil {
+	return v.tools.find(ctx, v.source, name)
+}
+
+// knownTools keeps the list of a session's tools: to read it for each call would cost more than the rest of what the
+// server adds to a small call.
+type knownTools struct {
+	last atomic.Pointer[bridge.List] // nil when it has changed since
+}
+
+// find returns the definition of a tool of the session.
+func (k *knownTools) find(ctx context.Context, source bridge.Session, name string) (bridge.Item, bool) {
+	if l := k.last.Load(); l != nil {
 		if it, ok := l.Find(name); ok {
 			return it, true
 		}
 	}
 	reading := new(bridge.List) // replaced by nil when the list changes meanwhile
-	v.tools.Store(reading)
-	l, err := v.source.List(ctx, bridge.Tools)
+	k.last.Store(reading)
+	l, err := source.List(ctx, bridge.Tools)
 	if err != nil {
 		return bridge.Item{}, false
 	}
-	v.tools.CompareAndSwap(reading, l)
+	k.last.CompareAndSwap(reading, l)
 	return l.Find(name)
+}
+
+// notified takes a notification of the session.
+func (k *knownTools) notified(method string) {
+	if method == wire.NotificationToolsChanged {
+		k.last.Store(nil)
+	}
 }
 
 // notify takes a notification of the source that belongs to no request.
 func (v *view) notify(method string, params []byte) {
-	if method == wire.NotificationToolsChanged {
-		v.tools.Store(nil)
-	}
+	v.tools.notified(method)
 	v.subscriptions.notify(method, params)
 }
 

@@ -27,6 +27,23 @@ type member struct {
 	waiting chan string // gets "begun" and "canceled"
 	release chan struct{}
 	levels  *atomic.Int64 // that have been set
+	only0   *atomic.Int64 // calls of it, on any node
+}
+
+func (m member) List(ctx context.Context, kind bridge.ListKind) (*bridge.List, error) {
+	names := []string{"who", "ask", "wait"}
+	if m.node == "node0" {
+		names = append(names, "only0")
+	}
+	var items []bridge.Item
+	for _, name := range names {
+		it, err := bridge.NewItem(kind, fmt.Appendf(nil, `{"name":%q,"inputSchema":{"type":"object"}}`, name))
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, it)
+	}
+	return bridge.NewList(kind, items), nil
 }
 
 func (m member) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
@@ -59,6 +76,7 @@ func (m member) run(ctx context.Context, req *bridge.Request) (said []byte, err 
 			return []byte(`"released"`), nil
 		}
 	case "only0":
+		m.only0.Add(1)
 		if m.node != "node0" {
 			return nil, toolformat.Errorf(toolformat.NotFound, "unknown tool: only0")
 		}
@@ -80,7 +98,7 @@ func callOf(id int, tool string) string {
 }
 
 func visit(t *testing.T) *visitor {
-	v := &visitor{T: t, member: member{waiting: make(chan string, 2), release: make(chan struct{}), levels: new(atomic.Int64)}}
+	v := &visitor{T: t, member: member{waiting: make(chan string, 2), release: make(chan struct{}), levels: new(atomic.Int64), only0: new(atomic.Int64)}}
 	var sources []bridge.Source
 	for i := range 3 {
 		sources = append(sources, bridge.Wrap(sourcetest.NewFake(), func(below bridge.Session, _ *bridge.Caller) (bridge.Session, error) {
@@ -154,6 +172,9 @@ func TestGuest(t *testing.T) {
 	v.settle("node1")
 	if _, body := v.call(1, "only0"); !strings.Contains(body, "node0") {
 		t.Errorf("a tool that only the owner has: %s", body)
+	}
+	if n := v.only0.Load(); n != 1 {
+		t.Errorf("one call of it is %d at all nodes, which each count it", n)
 	}
 	keyed := maps.Clone(v.headers)
 	keyed["Idempotency-Key"] = "k"
