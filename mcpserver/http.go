@@ -237,7 +237,11 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, sender identit
 		s.get(w, r, sender)
 	case http.MethodDelete:
 		if target := s.namedSession(w, r, sender); target != nil {
-			target.bind(r.Context()) // it may not come to life again
+			if err := target.bind(r.Context()); err != nil { // else another node could go on with it
+				w.Header().Set("Retry-After", "1")
+				writeError(w, http.StatusServiceUnavailable, err.Message)
+				return
+			}
 			s.sessions.endSession(target)
 			target.tellHosts(r.Context(), peerNote{Ended: true})
 			w.WriteHeader(http.StatusOK)

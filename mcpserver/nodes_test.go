@@ -44,7 +44,6 @@ func (n *fakeNodes) Accept() (net.Conn, error)                    { return nil, 
 func (n *fakeNodes) Close() error                                 { return nil }
 func (n *fakeNodes) Addr() net.Addr                               { return &net.UnixAddr{Name: "a.1"} }
 func (n *fakeNodes) ServeHTTP(http.ResponseWriter, *http.Request) {}
-func (n *fakeNodes) Bind(context.Context, string) error           { return nil }
 func (n *fakeNodes) Seal(purpose string, data []byte) string {
 	return n.by + "-" + purpose + hex.EncodeToString(data)
 }
@@ -69,6 +68,12 @@ func (n *fakeNodes) Owner(context.Context, string) (string, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.owner, n.away
+}
+
+func (n *fakeNodes) Bind(context.Context, string) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.away
 }
 
 func (n *fakeNodes) Adopt(context.Context, string, string) (string, error) {
@@ -211,5 +216,31 @@ func TestTermEnds(t *testing.T) {
 	n.server.sessions.sessions[bound].back.Notify("notifications/tools/list_changed", nil)
 	if line, err := bufio.NewReader(streams[bound].Body).ReadString('\n'); err != nil {
 		t.Errorf("%q, %v", line, err)
+	}
+}
+
+// A session has ended only when no other node can go on with it any more.
+func TestDeleteWhileAway(t *testing.T) {
+	n := newNoded(t)
+	id := n.begin(t, "x")
+	remove := func() (status int, after string) {
+		t.Helper()
+		resp := n.send(t, http.MethodDelete, id, "")
+		resp.Body.Close()
+		return resp.StatusCode, resp.Header.Get("Retry-After")
+	}
+	n.set(func() { n.away = toolformat.Errorf(toolformat.Unavailable, "no NATS") })
+	if status, after := remove(); status != http.StatusServiceUnavailable || after != "1" {
+		t.Errorf("DELETE without NATS: %d, Retry-After %q", status, after)
+	}
+	if status, body, _ := n.answer(t, id); status != http.StatusOK {
+		t.Errorf("the session afterwards: %d %s", status, body)
+	}
+	n.set(func() { n.away = nil })
+	if status, _ := remove(); status != http.StatusOK {
+		t.Error(status)
+	}
+	if status, body, _ := n.answer(t, id); status != http.StatusNotFound {
+		t.Errorf("the session that was deleted: %d %s", status, body)
 	}
 }
