@@ -1,8 +1,10 @@
 package tokens
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -80,5 +82,53 @@ func TestMerge(t *testing.T) {
 	text, _ := all.text()
 	if merged, err := Merge(text, read(b)); err != nil || strings.Count(string(merged), `"at"`) != maxRemoved {
 		t.Errorf("%s, %v", merged, err)
+	}
+}
+
+func TestMergeExpired(t *testing.T) {
+	now := time.Now()
+	file := func(ended ...time.Duration) []byte { // hours ago; none for 0
+		var c contents
+		for _, hours := range ended {
+			token := Token{Name: "ann", SHA256: fmt.Sprintf("%064d", hours)}
+			if hours != 0 {
+				ended := now.Add(-hours * time.Hour)
+				token.Expires = &ended
+			}
+			c.Tokens = append(c.Tokens, token)
+		}
+		text, err := c.text()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	for _, c := range []struct{ a, b, want []time.Duration }{
+		{[]time.Duration{0, 1, 25}, []time.Duration{0, 1, 25}, []time.Duration{0, 1}},
+		{[]time.Duration{0}, []time.Duration{1, 25}, []time.Duration{0}}, // others have dropped them
+		{[]time.Duration{30, 25}, []time.Duration{25, 30}, []time.Duration{25}},
+		{nil, []time.Duration{30, 25}, []time.Duration{25}},
+		{[]time.Duration{26}, []time.Duration{30, 25}, []time.Duration{25}},
+		{[]time.Duration{25}, []time.Duration{0}, []time.Duration{0}},
+		{nil, nil, nil},
+	} {
+		for _, files := range [][2][]byte{{file(c.a...), file(c.b...)}, {file(c.b...), file(c.a...)}} {
+			merged, err := Merge(files[0], files[1])
+			again, _ := Merge(merged, files[1])
+			all, _ := parse(merged)
+			var hashes []string
+			for _, token := range all.Tokens {
+				hashes = append(hashes, strings.TrimLeft(token.SHA256, "0"))
+			}
+			var want []string
+			for _, hours := range c.want {
+				want = append(want, strings.TrimLeft(fmt.Sprint(int(hours)), "0"))
+			}
+			slices.Sort(hashes)
+			slices.Sort(want)
+			if err != nil || !slices.Equal(hashes, want) || string(again) != string(merged) {
+				t.Errorf("%v and %v: %v, %v; again %s", c.a, c.b, hashes, err, again)
+			}
+		}
 	}
 }

@@ -59,6 +59,9 @@ type removed struct {
 
 const maxRemoved = 1000
 
+// expiredTime is how long after its end a token is kept that all have.
+const expiredTime = 24 * time.Hour
+
 // Read reads a file; one that does not exist has no tokens. The error names the file.
 func Read(path string) ([]Token, error) {
 	text, err := file.ReadRegular(path, MaxSize)
@@ -142,7 +145,9 @@ func Remove(path string, names ...string) error {
 }
 
 // Merge returns the text of a file that has the tokens of two, nil for one that does not exist, but for those that
-// have been removed from either. Files that are merged with each other become equal, in whatever order.
+// have been removed from either, or have expired: a day ago if both files have it, so that clocks may differ by that. The
+// last to expire stays where no other token is left, as without any everybody is let in. Files that are merged with
+// each other become equal, in whatever order.
 func Merge(text, other []byte) ([]byte, error) {
 	all, err := parse(text)
 	if err != nil {
@@ -156,15 +161,28 @@ func Merge(text, other []byte) ([]byte, error) {
 	slices.SortFunc(all.Removed, func(a, b removed) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.SHA256, b.SHA256)) })
 	all.Removed = slices.CompactFunc(all.Removed, func(a, b removed) bool { return a.SHA256 == b.SHA256 && a.At.Equal(b.At) })
 	all.Removed = all.Removed[max(0, len(all.Removed)-maxRemoved):]
-	gone := map[string]bool{}
-	for _, r := range all.Removed {
-		gone[r.SHA256] = true
-	}
-	tokens := []Token{}
+	files := map[string]int{} // that have a token, by its hash: none means that it is not to be kept
 	for _, t := range slices.Concat(all.Tokens, more.Tokens) {
-		if !gone[t.SHA256] && !slices.ContainsFunc(tokens, func(known Token) bool { return known.SHA256 == t.SHA256 }) {
+		files[t.SHA256]++
+	}
+	for _, r := range all.Removed {
+		delete(files, r.SHA256)
+	}
+	tokens, now := []Token{}, time.Now()
+	var last *Token // to expire of those that have
+	for _, t := range slices.Concat(all.Tokens, more.Tokens) {
+		n := files[t.SHA256]
+		delete(files, t.SHA256)
+		switch {
+		case n == 0:
+		case t.Expires == nil || t.Expires.After(now) || n > 1 && t.Expires.After(now.Add(-expiredTime)):
 			tokens = append(tokens, t)
+		case last == nil || cmp.Or(t.Expires.Compare(*last.Expires), cmp.Compare(t.SHA256, last.SHA256)) > 0:
+			last = &t
 		}
+	}
+	if len(tokens) == 0 && last != nil {
+		tokens = append(tokens, *last)
 	}
 	slices.SortStableFunc(tokens, func(a, b Token) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.SHA256, b.SHA256)) })
 	all.Tokens = tokens
