@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,37 +25,36 @@ import (
 )
 
 // fleetPlan is what TestFleetUnderKills does. For another one set it in the environment as
-// MCPBRIDGE_FLEET_SOAK=DURATION,SESSIONS,CALLS A SECOND,TIME FROM KILL TO KILL, such as 30m,1000,2000,5s.
+// MCPBRIDGE_FLEET_SOAK=DURATION,SESSIONS,CALLS A SECOND,TIME FROM KILL TO KILL, such as 30m,1000,2000,5s. With join
+// behind that, NATS is in the nodes.
 type fleetPlan struct {
 	lasts    time.Duration
 	sessions int
 	rate     int
 	every    time.Duration
+	join     bool
 }
 
 func planned(t *testing.T) fleetPlan {
-	p := fleetPlan{20 * time.Second, 100, 300, 2 * time.Second}
+	p := fleetPlan{lasts: 20 * time.Second, sessions: 100, rate: 100, every: 2 * time.Second}
 	text := os.Getenv("MCPBRIDGE_FLEET_SOAK")
 	if text == "" {
 		return p
 	}
-	words := strings.Split(text, ",")
-	if len(words) != 4 {
+	var lasts, every, nats string
+	n, _ := fmt.Sscan(strings.ReplaceAll(text, ",", " "), &lasts, &p.sessions, &p.rate, &every, &nats)
+	var errs [2]error
+	p.lasts, errs[0] = time.ParseDuration(lasts)
+	p.every, errs[1] = time.ParseDuration(every)
+	if p.join = nats == "join"; errors.Join(errs[:]...) != nil || n == 5 && !p.join {
 		t.Fatalf("MCPBRIDGE_FLEET_SOAK is %q, not like 30m,1000,2000,5s", text)
-	}
-	var errs [4]error
-	p.lasts, errs[0] = time.ParseDuration(words[0])
-	p.sessions, errs[1] = strconv.Atoi(words[1])
-	p.rate, errs[2] = strconv.Atoi(words[2])
-	p.every, errs[3] = time.ParseDuration(words[3])
-	if err := errors.Join(errs[:]...); err != nil {
-		t.Fatal(err)
 	}
 	return p
 }
 
-// Nodes of a fleet are killed one after the other, some are stopped for longer than their leases and wake. Every call is
-// answered by what it asked for, none runs twice, and only one that was under way at a node that was killed is unknown.
+// Nodes of a fleet are killed one after the other, some are stopped for longer than their claims last and wake. Every
+// call is answered by what it asked for, none runs twice, and only one that was under way at a node that was killed or
+// stopped is unknown.
 func TestFleetUnderKills(t *testing.T) {
 	if os.Getenv("MCPBRIDGE_LONG") == "" {
 		t.Skip("set MCPBRIDGE_LONG=1 to run it")
@@ -63,21 +63,21 @@ func TestFleetUnderKills(t *testing.T) {
 	up := &counted{runs: make([]atomic.Uint32, plan.rate*int(plan.lasts/time.Second+60))}
 	upstream := httptest.NewServer(up)
 	t.Cleanup(upstream.Close)
-	f := newFleet(t, upstream.URL)
-	load := &fleetLoad{fleet: f, runs: up.runs}
-	load.web.Transport = &http.Transport{MaxIdleConnsPerHost: 50}
+	f := newFleet(t, upstream.URL, plan.join)
+	load := &fleetLoad{fleet: f, runs: up.runs, waits: map[string][]time.Duration{}}
+	load.web.Transport = &http.Transport{MaxIdleConnsPerHost: 200}
 	ctx, stop := context.WithTimeout(t.Context(), plan.lasts)
 	defer stop()
+	begun := time.Now()
 	var work sync.WaitGroup
-	work.Go(func() { f.killing(ctx, t, plan.every) })
+	work.Go(func() { f.trouble(ctx, t, plan.every) })
 	due := make(chan struct{}, plan.rate) // a second's calls at most wait for a free session
 	work.Go(func() { pace(ctx, plan.rate, due) })
-	const workers = 50
-	for range workers {
-		work.Go(func() { load.work(plan.sessions/workers, due) })
+	for range plan.sessions {
+		work.Go(func() { load.session(t.Context(), due) })
 	}
 	work.Wait()
-	load.judge(t)
+	load.judge(t, time.Since(begun))
 }
 
 // pace sends what is due at a rate a second until ctx ends, and closes due.
@@ -109,12 +109,8 @@ func (c *counted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			ProtocolVersion string
 		}
 	}
-	if r.Method != http.MethodPost {
+	if r.Method != http.MethodPost || json.NewDecoder(r.Body).Decode(&message) != nil {
 		http.Error(w, "POST only", http.StatusMethodNotAllowed)
-		return
-	}
-	if err := json.NewDecoder(r.Body).Decode(&message); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
 	result := `{}`
@@ -139,32 +135,50 @@ func (c *counted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, message.ID, result)
 }
 
+// What happens to a node.
+const (
+	restarted = "killed and started again at once"
+	away      = "killed and started again later"
+	stopped   = "stopped for longer than its claim to its sessions lasts"
+)
+
+// outage is when calls to a node may be lost: until all have noticed that it ended, or that it woke.
+type outage struct {
+	kind       string
+	begun, end time.Time
+}
+
 // underFleet are nodes of a cluster, each a process that can be killed and started again at its address.
 type underFleet struct {
 	stage  *stage
 	nodes  []string // the address of each
 	served [3]*served
-	kills  int
-	stops  int
+	sick   atomic.Int32 // to which node the balancer sends nothing; -1 for none
+	last   atomic.Pointer[outage]
+	many   map[string]int // how many outages of each kind there were
 }
 
-// newFleet starts three nodes in front of a server, and a NATS.
-func newFleet(t *testing.T, upstream string) *underFleet {
-	f := &underFleet{stage: newStage(t, build())}
-	text, err := json.Marshal(object{
-		"cluster":    object{"name": "soak", "node": "${NODE}", "secrets": []string{fleettest.Secret}, "nats": fleettest.NATS(t)},
-		"mcpServers": object{"up": object{"url": upstream, "sharing": "shared"}},
-	})
-	if err != nil {
-		t.Fatal(err)
+// newFleet starts three nodes in front of a server, and a NATS unless it is in them.
+func newFleet(t *testing.T, upstream string, join bool) *underFleet {
+	f := &underFleet{stage: newStage(t, build()), many: map[string]int{}}
+	f.sick.Store(-1)
+	f.last.Store(&outage{kind: "started"})
+	// Addresses of the test's own: no connection of another program has their ports.
+	prefix := fmt.Sprintf("127.%d.%d.", 1+os.Getpid()>>8%250, os.Getpid()%250)
+	nats := fmt.Sprintf(`"join": ["%[1]s1:6222", "%[1]s2:6222", "%[1]s3:6222"], "store": "${HOME}/nats"`, prefix)
+	if !join {
+		nats = fmt.Sprintf(`"nats": %q`, fleettest.NATS(t))
 	}
+	text := fmt.Appendf(nil, `{"cluster": {"name": "soak", "node": "${NODE}", "secrets": [%q], %s}, "mcpServers": {"up": {"url": %q, "sharing": "shared"}}}`,
+		fleettest.Secret, nats, upstream)
 	if err := os.WriteFile(f.stage.config("fleet"), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// Addresses of the test's own: no connection of another program has their ports.
-	prefix := fmt.Sprintf("127.%d.%d.", 1+os.Getpid()>>8%250, os.Getpid()%250)
-	for i := range 3 {
+	for i := range f.served {
 		f.nodes = append(f.nodes, prefix+strconv.Itoa(i+1)+":7332")
+		if err := os.Mkdir(f.home(i), 0o700); err != nil {
+			t.Fatal(err)
+		}
 		f.start(t, i)
 	}
 	for i := range f.nodes {
@@ -173,23 +187,19 @@ func newFleet(t *testing.T, upstream string) *underFleet {
 	return f
 }
 
+func (f *underFleet) home(i int) string { return filepath.Join(f.stage.dir, "home"+strconv.Itoa(i)) }
+
 func (f *underFleet) ready(i int) bool {
 	resp, err := http.Get("http://" + f.nodes[i] + "/readyz")
-	if err != nil {
-		return false
+	if err == nil {
+		resp.Body.Close()
 	}
-	resp.Body.Close()
-	return resp.StatusCode == http.StatusOK
+	return err == nil && resp.StatusCode == http.StatusOK
 }
 
 // start starts a node that does not run.
 func (f *underFleet) start(t *testing.T, i int) {
-	home := filepath.Join(f.stage.dir, "home"+strconv.Itoa(i))
-	if err := os.MkdirAll(home, 0o700); err != nil {
-		t.Error(err)
-		return
-	}
-	b, err := f.stage.serveAt(context.WithoutCancel(t.Context()), f.nodes[i], "fleet", "NODE=n"+strconv.Itoa(i), "HOME="+home, "XDG_RUNTIME_DIR="+home)
+	b, err := f.stage.serveAt(context.WithoutCancel(t.Context()), f.nodes[i], "fleet", "NODE=n"+strconv.Itoa(i), "HOME="+f.home(i), "XDG_RUNTIME_DIR="+f.home(i))
 	if err != nil {
 		t.Error(err)
 		return
@@ -197,85 +207,68 @@ func (f *underFleet) start(t *testing.T, i int) {
 	f.served[i] = b
 }
 
-// killing takes a node away each time until ctx ends, after it has started the one before it again: it kills them, but
-// stops each fourth for longer than what it holds lasts, and wakes it. In the end all run.
-func (f *underFleet) killing(ctx context.Context, t *testing.T, every time.Duration) {
-	down := -1
-	start := func() {
-		if down >= 0 {
-			f.start(t, down)
+// trouble kills or stops a node each time until ctx ends. In the end all run.
+func (f *underFleet) trouble(ctx context.Context, t *testing.T, every time.Duration) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for round := 1; ; round++ {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
 		}
-		down = -1
-	}
-	defer start()
-	for round := 1; wait(ctx, every); round++ {
-		last := down
-		start()
-		victim := rand.N(len(f.nodes))
-		if victim == last {
-			victim = (victim + 1) % len(f.nodes)
+		i, kind := rand.N(len(f.nodes)), []string{restarted, away}[round%2]
+		if round%10 == 3 {
+			kind = stopped
 		}
-		process := f.served[victim].cmd.Process
-		if round%4 == 0 {
-			f.stops++
-			process.Signal(syscall.SIGSTOP)
+		node, o := f.served[i], outage{kind, time.Now(), time.Now().Add(patience)}
+		f.many[kind]++
+		f.last.Store(&o)
+		if kind == stopped {
+			node.cmd.Process.Signal(syscall.SIGSTOP)
+			wait(ctx, time.Second)
+			f.sick.Store(int32(i))
 			wait(ctx, 15*time.Second)
-			process.Signal(syscall.SIGCONT)
-			continue
+			node.cmd.Process.Signal(syscall.SIGCONT)
+			f.sick.Store(-1)
+		} else {
+			node.cmd.Process.Kill()
+			<-node.ended
+			node.cmd.Wait()
 		}
-		f.kills++
-		process.Kill()
-		<-f.served[victim].ended
-		f.served[victim].cmd.Wait()
-		down = victim
+		f.last.Store(&outage{kind, o.begun, time.Now().Add(time.Second)})
+		if kind == away {
+			wait(ctx, every*3/4)
+		}
+		if kind != stopped {
+			f.start(t, i)
+		}
 	}
 }
 
-// wait waits for some time, and says whether ctx has not ended before.
-func wait(ctx context.Context, d time.Duration) bool {
+// wait waits for some time, or until ctx ends.
+func wait(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):
-		return true
 	case <-ctx.Done():
-		return false
 	}
 }
 
 // fleetLoad calls the nodes in turn, with numbers that no other call has.
 type fleetLoad struct {
-	fleet   *underFleet
-	runs    []atomic.Uint32 // by number, how often it ran at the server
-	web     http.Client
-	last    atomic.Int64 // the last number
-	turn    atomic.Int64
-	right   atomic.Int64 // calls that were answered
-	refused atomic.Int64 // answers that ask to try again
-	ended   atomic.Int64 // sessions that were told to begin anew
-	longest atomic.Int64 // ns until a call was answered, or its client was told that it is unknown whether it ran
+	fleet *underFleet
+	runs  []atomic.Uint32 // by number, how often it ran at the server
+	web   http.Client
+	last  atomic.Int64 // the last number
+	turn  atomic.Int64
+	right atomic.Int64 // calls that were answered
+	anew  atomic.Int64 // sessions that were told to begin anew
 
 	mu      sync.Mutex
-	unknown []int // numbers of calls that were under way
+	longest time.Duration              // until a call was answered, or its client was told that it is unknown whether it ran
+	waits   map[string][]time.Duration // from when a session was first told to try again until it was answered, or told to begin anew
+	unknown []int                      // numbers of calls that were under way
 	wrong   []string
-}
-
-// work calls in sessions of its own, in turn, until nothing is due.
-func (l *fleetLoad) work(sessions int, due <-chan struct{}) {
-	ids := make([]string, sessions)
-	for i := 0; ; i = (i + 1) % sessions {
-		if _, ok := <-due; !ok {
-			return
-		}
-		begun, n := time.Now(), int(l.last.Add(1))
-		for !l.call(&ids[i], n) {
-			if time.Since(begun) > patience {
-				l.fault(n, "no answer for a minute")
-				break
-			}
-		}
-		took := int64(time.Since(begun))
-		for longest := l.longest.Load(); took > longest && !l.longest.CompareAndSwap(longest, took); longest = l.longest.Load() {
-		}
-	}
 }
 
 func (l *fleetLoad) fault(n int, what string) {
@@ -284,47 +277,83 @@ func (l *fleetLoad) fault(n int, what string) {
 	l.wrong = append(l.wrong, fmt.Sprintf("%d: %s", n, what))
 }
 
-// call makes a call in a session, which it begins if there is none, and says whether its end is known or unknown for good.
-func (l *fleetLoad) call(id *string, n int) bool {
+// session makes calls that are due, one after the other. One that is refused it makes again when it is told to.
+func (l *fleetLoad) session(ctx context.Context, due <-chan struct{}) {
+	id := ""
+	for range due {
+		n, begun := int(l.last.Add(1)), time.Now()
+		var refused time.Time
+		var by string
+		for again := l.call(&id, n); again > 0; again = l.call(&id, n) {
+			if refused.IsZero() {
+				refused, by = time.Now(), l.fleet.last.Load().kind
+			}
+			if time.Since(begun) > patience {
+				l.fault(n, "no answer for a minute")
+				return
+			}
+			wait(ctx, again)
+		}
+		l.mu.Lock()
+		l.longest = max(l.longest, time.Since(begun))
+		if !refused.IsZero() {
+			l.waits[by] = append(l.waits[by], time.Since(refused))
+		}
+		l.mu.Unlock()
+	}
+}
+
+// call makes a call in a session, which it begins if there is none. again is when to try again: 0 if its end is known, or
+// unknown for good.
+func (l *fleetLoad) call(id *string, n int) (again time.Duration) {
+	const soon = 10 * time.Millisecond
 	if *id == "" {
 		_, header, _, err := l.post("", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"soak","version":"1"}}}`)
-		if err != nil {
-			return false
+		if err != nil || header.Get("Mcp-Session-Id") == "" {
+			return soon
 		}
 		*id = header.Get("Mcp-Session-Id")
-		if *id == "" {
-			return false
-		}
 	}
-	status, _, body, err := l.post(*id, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"count","arguments":{"n":%d}}}`, n, n))
+	sent := time.Now()
+	status, header, body, err := l.post(*id, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"count","arguments":{"n":%d}}}`, n, n))
 	switch {
+	case errors.Is(err, errNoNode):
+		return soon
 	case err != nil, status == http.StatusOK && strings.Contains(body, "unknown whether it ran"):
+		if last := l.fleet.last.Load(); sent.After(last.end) {
+			l.fault(n, fmt.Sprintf("unknown though sent %v after a node was %s: %v %s", sent.Sub(last.begun), last.kind, err, body))
+		}
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.unknown = append(l.unknown, n)
 	case status == http.StatusServiceUnavailable:
-		l.refused.Add(1)
-		return false
+		seconds, err := strconv.Atoi(header.Get("Retry-After"))
+		if err != nil || seconds < 1 {
+			l.fault(n, "503 without Retry-After")
+		}
+		return time.Duration(seconds) * time.Second
 	case status == http.StatusNotFound:
-		l.ended.Add(1)
+		l.anew.Add(1)
 		*id = ""
-		return false
+		return soon
 	case status == http.StatusOK && strings.Contains(body, fmt.Sprintf(`"ran %d"`, n)) && strings.Contains(body, fmt.Sprintf(`"id":%d,`, n)):
 		l.right.Add(1)
 	default:
 		l.fault(n, fmt.Sprintf("%d %s", status, body))
 	}
-	return true
+	return 0
 }
+
+var errNoNode = errors.New("no node listens")
 
 // post sends a message to the next node to which it can connect, as a balancer does.
 func (l *fleetLoad) post(session, message string) (status int, header http.Header, body string, err error) {
-	for {
-		node := l.fleet.nodes[int(l.turn.Add(1))%len(l.fleet.nodes)]
-		req, err := http.NewRequest(http.MethodPost, "http://"+node+"/mcp", strings.NewReader(message))
-		if err != nil {
-			return 0, nil, "", err
+	for range l.fleet.nodes {
+		node := int(l.turn.Add(1)) % len(l.fleet.nodes)
+		if node == int(l.fleet.sick.Load()) {
+			continue
 		}
+		req, _ := http.NewRequest(http.MethodPost, "http://"+l.fleet.nodes[node]+"/mcp", strings.NewReader(message))
 		req.GetBody = nil // the client of net/http does not send it again
 		req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
 		if session != "" {
@@ -341,10 +370,11 @@ func (l *fleetLoad) post(session, message string) (status int, header http.Heade
 		raw, err := io.ReadAll(resp.Body)
 		return resp.StatusCode, resp.Header, string(raw), err
 	}
+	return 0, nil, "", errNoNode
 }
 
 // judge tells what came of the load, and compares it with what ran.
-func (l *fleetLoad) judge(t *testing.T) {
+func (l *fleetLoad) judge(t *testing.T, lasted time.Duration) {
 	unknown := map[int]bool{}
 	for _, n := range l.unknown {
 		unknown[n] = true
@@ -357,8 +387,13 @@ func (l *fleetLoad) judge(t *testing.T) {
 			l.wrong = append(l.wrong, fmt.Sprintf("%d ran %d times", n, runs))
 		}
 	}
-	t.Logf("%d calls, %d answered, %d unknown; %d ran; %d times told to try again, %d sessions to begin anew; the longest took %v; %d kills, %d stops",
-		l.last.Load(), l.right.Load(), len(l.unknown), ran, l.refused.Load(), l.ended.Load(), time.Duration(l.longest.Load()), l.fleet.kills, l.fleet.stops)
+	t.Logf("%d calls in %v, %.0f/s: %d answered, %d unknown, the longest after %v; %d ran; %d sessions were told to begin anew", l.last.Load(),
+		lasted, float64(l.last.Load())/lasted.Seconds(), l.right.Load(), len(l.unknown), l.longest, ran, l.anew.Load())
+	for kind, waits := range l.waits {
+		slices.Sort(waits)
+		t.Logf("%d times a node was %s: %d times a session was to try again, and went on after %v at the median, 99%% within %v, all within %v",
+			l.fleet.many[kind], kind, len(waits), waits[len(waits)/2], waits[len(waits)*99/100], waits[len(waits)-1])
+	}
 	if len(l.wrong) > 0 {
 		t.Errorf("%d wrong: %.2000q", len(l.wrong), l.wrong)
 	}

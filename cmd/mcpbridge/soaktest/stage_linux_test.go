@@ -30,7 +30,7 @@ var programs string
 // build builds the bridge, once, and returns the path of the program.
 var build = sync.OnceValue(func() string {
 	path := filepath.Join(programs, "mcpbridge")
-	out, err := exec.Command("go", "build", "-o", path, "github.com/mcpbridge/mcpbridge/cmd/mcpbridge").CombinedOutput()
+	out, err := exec.Command("go", "build", "-tags", "nats", "-o", path, "github.com/mcpbridge/mcpbridge/cmd/mcpbridge").CombinedOutput()
 	if err != nil {
 		panic(fmt.Sprintf("go build: %v\n%s", err, out))
 	}
