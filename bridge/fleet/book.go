@@ -129,7 +129,7 @@ func (b *Book) Watch(ctx context.Context, f func(key string, value []byte, revis
 }
 
 // Reseal seals each value anew that there is, and was sealed with another secret than the node's first, so that
-// it can be opened when that is taken out. It is for a Book without a bound of time, and returns when it has, or ctx or the node ends.
+// it can be opened when that is taken out, and keeps it for no longer. It returns when it has, or ctx or the node ends.
 // lock, unless it is nil, keeps others from changing a key until unlock is called; with a nil unlock, or an error, the value stays.
 func Reseal(ctx context.Context, b *Book, lock func(ctx context.Context, key string) (unlock func(), err error)) {
 	var mu sync.Mutex
@@ -181,7 +181,7 @@ func (b *Book) resealKey(ctx context.Context, key string, lock func(ctx context.
 		return err
 	}
 	if value, old := b.open(key, entry.Value); old {
-		_, _, err = b.Change(ctx, key, value, entry.Revision, 0) // else it has been changed, and sealed, meanwhile
+		_, _, err = b.Change(ctx, key, value, entry.Revision, entry.Left) // else it has been changed, and sealed, meanwhile
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/fleet"
 	"github.com/mcpbridge/mcpbridge/bridge/fleet/fleettest"
@@ -30,6 +31,9 @@ func TestReseal(t *testing.T) {
 			t.Errorf("%s is %q, %v, and %q, %v", key, value, err, existing, other)
 		}
 	}
+	if _, _, err := before.Add(t.Context(), "hour", []byte("value"), time.Hour); err != nil {
+		t.Fatal(err)
+	}
 	expect("one", "")
 	fleet.Reseal(t.Context(), both, func(_ context.Context, key string) (func(), error) {
 		if key == "lock" {
@@ -39,9 +43,16 @@ func TestReseal(t *testing.T) {
 	})
 	expect("one", "value")
 	expect("lock", "")
-	seen := make(chan string, 2)
+	expect("hour", "value")
+	bucket := fleettest.Engine(t, nats, "d").Bucket("test", 0)
+	for key, most := range map[string]time.Duration{"one": 0, "hour": time.Hour} {
+		if entry, err := bucket.Get(t.Context(), key); err != nil || entry.Left > most || (entry.Left > 0) != (most > 0) {
+			t.Errorf("%s is kept for %v, %v", key, entry.Left, err)
+		}
+	}
+	seen := make(chan string, 3)
 	after.Watch(t.Context(), func(key string, value []byte, _ uint64) {
-		if value != nil {
+		if value != nil && key != "hour" {
 			seen <- key + " " + string(value)
 		}
 	})

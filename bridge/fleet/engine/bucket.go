@@ -23,8 +23,9 @@ type Bucket struct {
 	mu      sync.Mutex // guards what follows
 	stream  jetstream.Stream
 	opened  time.Time
-	born    time.Time // when the stream was made, by this node's clock
-	bounded bool      // the stream has had the bound of the config
+	born    time.Time     // when the stream was made, by this node's clock
+	ahead   time.Duration // of NATS' clock is this node's
+	bounded bool          // the stream has had the bound of the config
 }
 
 // Entry is a key with its value.
@@ -34,7 +35,9 @@ type Entry struct {
 	Revision uint64 // grows with each change of any key of the bucket
 	Deleted  bool   // in a watch: the key was deleted, or its time has passed
 
-	Written time.Time // by the clock of NATS; not in a watch
+	// Not in a watch:
+	Written time.Time     // by the clock of NATS
+	Left    time.Duration // for which it is kept, at least a second; 0 if it is until it is deleted
 }
 
 // markerTTL is how long it can be seen that a key was deleted, by a watch that begins again.
@@ -160,11 +163,25 @@ func (b *Bucket) last(ctx context.Context, key string) (entry Entry, err error) 
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return ErrNotFound
 		} else if err == nil {
-			entry = Entry{Key: key, Value: m.Data, Revision: m.Sequence, Deleted: isMarker(m.Header), Written: m.Time}
+			entry = Entry{Key: key, Value: m.Data, Revision: m.Sequence, Deleted: isMarker(m.Header), Written: m.Time, Left: b.left(m)}
 		}
 		return err
 	})
 	return entry, err
+}
+
+// left returns Entry.Left of a message.
+func (b *Bucket) left(m *jetstream.RawStreamMsg) time.Duration {
+	ttl := b.config.MaxAge
+	if own, err := time.ParseDuration(m.Header.Get(jetstream.MsgTTLHeader)); err == nil && (ttl == 0 || own < ttl) {
+		ttl = own
+	}
+	if ttl == 0 {
+		return 0
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return max(ttl-time.Since(m.Time.Add(b.ahead)), time.Second)
 }
 
 // isMarker reports whether what has these headers says that a key is gone.
@@ -225,7 +242,8 @@ func (b *Bucket) open(ctx context.Context) (jetstream.Stream, error) {
 	}
 	b.stream, b.opened = s, time.Now()
 	info := s.CachedInfo()
-	b.born = b.opened.Add(info.Created.Sub(info.TimeStamp))
+	b.ahead = b.opened.Sub(info.TimeStamp)
+	b.born = info.Created.Add(b.ahead)
 	return s, nil
 }
 
