@@ -412,7 +412,7 @@ func (n *Node) replaced(ctx context.Context, r run, address string) bool {
 	if alive, err := n.opts.Engine.Alive(bounded, r.node, r.epoch); err != nil || alive || address == "" {
 		return false
 	}
-	link, err := n.opts.Keys.dial(bounded, address, r)
+	link, err := n.dial(bounded, address, r)
 	if err == nil {
 		link.Close()
 	}

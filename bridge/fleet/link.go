@@ -1,7 +1,9 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -31,19 +33,27 @@ func peerTerms() mux.Terms {
 	return mux.Terms{Alive: 2 * time.Second, Lost: 6 * time.Second, Streams: 4096}
 }
 
-// runHeader names the run of a node to which a link is opened: another one may have its address by now.
-const runHeader = "Mcpbridge-Run"
+// runHeader names the run of a node to which a link is opened: another one may have its address by now. That answers
+// the challenge with a proof that it is a node, as its answer says that a run has ended.
+const (
+	runHeader       = "Mcpbridge-Run"
+	challengeHeader = "Mcpbridge-Challenge"
+	proofHeader     = "Mcpbridge-Proof"
+	sealedProof     = "proof of another run" // purpose of proofs
+)
 
 // dial opens a link to a run of the node at a URL such as https://10.0.0.3:7332.
-func (k *Keys) dial(ctx context.Context, url string, to run) (*mux.Mux, error) {
+func (n *Node) dial(ctx context.Context, url string, to run) (*mux.Mux, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
 	dialer := websocket.Dialer{Subprotocols: []string{subprotocol}, HandshakeTimeout: handshakeTime}
-	ws, response, err := dialer.DialContext(ctx, "ws"+strings.TrimPrefix(strings.TrimSuffix(url, "/"), "http")+peerPath, http.Header{runHeader: {to.String()}})
+	challenge := rand.Text()
+	header := http.Header{runHeader: {to.String()}, challengeHeader: {challenge}}
+	ws, response, err := dialer.DialContext(ctx, "ws"+strings.TrimPrefix(strings.TrimSuffix(url, "/"), "http")+peerPath, header)
 	if err != nil {
 		if response != nil {
 			response.Body.Close()
-			if response.StatusCode == http.StatusGone {
+			if n.proves(response.Header.Get(proofHeader), challenge, url, to) {
 				err = errOtherRun
 			}
 		}
@@ -53,7 +63,7 @@ func (k *Keys) dial(ctx context.Context, url string, to run) (*mux.Mux, error) {
 		ws.Close()
 		return nil, errProtocol
 	}
-	secure := tls.Client(newConn(ws), k.TLS())
+	secure := tls.Client(newConn(ws), n.opts.Keys.TLS())
 	if err := secure.HandshakeContext(ctx); err != nil {
 		ws.Close()
 		return nil, err
@@ -66,6 +76,24 @@ var errProtocol = errors.New("the two nodes support no common version of the sub
 
 // errOtherRun says that the run to which a link was to be opened has ended: another one has its address.
 var errOtherRun = errors.New("another run of the node listens there")
+
+// refuse tells who asks for another run that this one has its address.
+func (n *Node) refuse(w http.ResponseWriter, r *http.Request) {
+	if challenge := r.Header.Get(challengeHeader); len(challenge) <= 64 {
+		address := n.known()[n.self().String()]
+		w.Header().Set(proofHeader, n.Seal(sealedProof, []byte(challenge+" "+address)))
+	}
+	http.Error(w, "another run of this node", http.StatusGone)
+}
+
+// proves reports whether a proof is that of refuse, for a challenge, by a node with the name of a run that was asked for at a
+// URL, or with that URL: to another node anybody on the way could have led the question.
+func (n *Node) proves(proof, challenge, url string, of run) bool {
+	data, by, ok := n.Open(sealedProof, proof)
+	said, address, _ := strings.Cut(string(data), " ")
+	there, err := parseRun(cmp.Or(by, n.self().String()))
+	return ok && err == nil && said == challenge && there != of && (there.node == of.node || address == url)
+}
 
 // accept makes the request of a node at /peer a link, unless ctx ends before it has proved to be one.
 func (k *Keys) accept(ctx context.Context, w http.ResponseWriter, r *http.Request) (*mux.Mux, error) {

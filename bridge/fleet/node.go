@@ -151,7 +151,7 @@ func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.Header.Get(runHeader) != n.self().String() {
-		http.Error(w, "another run of this node", http.StatusGone)
+		n.refuse(w, r)
 		return
 	}
 	ctx, known := n.meet(context.WithoutCancel(r.Context()))

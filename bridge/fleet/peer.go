@@ -261,7 +261,7 @@ func (p *peer) put(x *exchange, key string) {
 // open opens a link, and forgets it when it is lost.
 func (p *peer) open() {
 	log := p.node.opts.Log.With("node", p.run.String(), "url", p.url)
-	link, err := p.node.opts.Keys.dial(p.node.ctx, p.url, p.run)
+	link, err := p.node.dial(p.node.ctx, p.url, p.run)
 	p.mu.Lock()
 	level := slog.LevelWarn
 	if p.failed != nil { // it was said before

@@ -158,30 +158,48 @@ func TestBoundElsewhere(t *testing.T) {
 }
 
 // Where nobody listens, a firewall may refuse what is sent to a node that goes on: its sessions stay with it as long as
-// its claim. Where another run listens, they do not.
+// its claim. Where another run listens, they do not, but anybody on the way can say that.
 func TestRefused(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for what expires")
 	}
 	nats := fleettest.NATS(t)
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }))
-	defer web.Close()
 	for _, c := range []struct {
-		name, address string
-		stays         bool
-	}{{"refused", refusing(t), true}, {"replaced", web.URL, false}} {
-		a, b := newMember(t, nats, "a"+c.name, c.address), newMember(t, nats, "b"+c.name, "")
-		eventually(t, func() bool { return strings.Contains(string(b.claimOf(t, a.run()).Value), b.run()) })
-		id, sealer := a.Seal("session", nil), a.run()
-		a.engine.Close() // as if killed, or cut off
-		written := b.claimOf(t, sealer).Written
-		eventually(t, func() bool {
-			owner, err := b.Adopt(t.Context(), id, sealer)
-			return owner == "" && err == nil
+		name    string
+		listens func(b, third member) http.Handler // where a was; nil for nobody
+		stays   bool
+	}{
+		{"refused", nil, true},
+		{"replaced", func(_, third member) http.Handler { return third }, false},
+		{"forged", func(member, member) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) })
+		}, true},
+		{"misled", func(b, _ member) http.Handler { return b }, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			address, handler := refusing(t), http.Handler(nil)
+			if c.listens != nil {
+				web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
+				t.Cleanup(web.Close)
+				address = web.URL
+			}
+			a, b, third := newMember(t, nats, "a"+c.name, address), newMember(t, nats, "b"+c.name, ""), newMember(t, nats, "c"+c.name, address)
+			if c.listens != nil {
+				handler = c.listens(b, third)
+			}
+			eventually(t, func() bool { return strings.Contains(string(b.claimOf(t, a.run()).Value), b.run()) })
+			id, sealer := a.Seal("session", nil), a.run()
+			a.engine.Close() // as if killed, or cut off
+			written := b.claimOf(t, sealer).Written
+			eventually(t, func() bool {
+				owner, err := b.Adopt(t.Context(), id, sealer)
+				return owner == "" && err == nil
+			})
+			if took := time.Since(written); took < kept == c.stays {
+				t.Errorf("another node went on after %v", took)
+			}
 		})
-		if took := time.Since(written); took < kept == c.stays {
-			t.Errorf("%s: another node went on after %v", c.name, took)
-		}
 	}
 }
 
