@@ -348,8 +348,9 @@ var errNoNode = errors.New("no node listens")
 
 // post sends a message to the next node to which it can connect, as a balancer does.
 func (l *fleetLoad) post(session, message string) (status int, header http.Header, body string, err error) {
-	for range l.fleet.nodes {
-		node := int(l.turn.Add(1)) % len(l.fleet.nodes)
+	turn := int(l.turn.Add(1))
+	for i := range l.fleet.nodes {
+		node := (turn + i) % len(l.fleet.nodes)
 		if node == int(l.fleet.sick.Load()) {
 			continue
 		}
