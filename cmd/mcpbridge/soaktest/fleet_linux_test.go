@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -152,6 +151,7 @@ type outage struct {
 type underFleet struct {
 	stage  *stage
 	nodes  []string // the address of each
+	homes  []string
 	served [3]*served
 	sick   atomic.Int32 // to which node the balancer sends nothing; -1 for none
 	last   atomic.Pointer[outage]
@@ -176,9 +176,7 @@ func newFleet(t *testing.T, upstream string, join bool) *underFleet {
 	}
 	for i := range f.served {
 		f.nodes = append(f.nodes, prefix+strconv.Itoa(i+1)+":7332")
-		if err := os.Mkdir(f.home(i), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		f.homes = append(f.homes, t.TempDir())
 		f.start(t, i)
 	}
 	for i := range f.nodes {
@@ -186,8 +184,6 @@ func newFleet(t *testing.T, upstream string, join bool) *underFleet {
 	}
 	return f
 }
-
-func (f *underFleet) home(i int) string { return filepath.Join(f.stage.dir, "home"+strconv.Itoa(i)) }
 
 func (f *underFleet) ready(i int) bool {
 	resp, err := http.Get("http://" + f.nodes[i] + "/readyz")
@@ -199,7 +195,7 @@ func (f *underFleet) ready(i int) bool {
 
 // start starts a node that does not run.
 func (f *underFleet) start(t *testing.T, i int) {
-	b, err := f.stage.serveAt(context.WithoutCancel(t.Context()), f.nodes[i], "fleet", "NODE=n"+strconv.Itoa(i), "HOME="+f.home(i), "XDG_RUNTIME_DIR="+f.home(i))
+	b, err := f.stage.serveAt(context.WithoutCancel(t.Context()), f.nodes[i], "fleet", "NODE=n"+strconv.Itoa(i), "HOME="+f.homes[i], "XDG_RUNTIME_DIR="+f.homes[i])
 	if err != nil {
 		t.Error(err)
 		return
@@ -230,11 +226,11 @@ func (f *underFleet) trouble(ctx context.Context, t *testing.T, every time.Durat
 			f.sick.Store(int32(i))
 			wait(ctx, 15*time.Second)
 			node.cmd.Process.Signal(syscall.SIGCONT)
-			f.sick.Store(-1)
 		} else {
 			node.cmd.Process.Kill()
 			<-node.ended
 			node.cmd.Wait()
+			f.sick.Store(int32(i))
 		}
 		f.last.Store(&outage{kind, o.begun, time.Now().Add(time.Second)})
 		if kind == away {
@@ -243,6 +239,10 @@ func (f *underFleet) trouble(ctx context.Context, t *testing.T, every time.Durat
 		if kind != stopped {
 			f.start(t, i)
 		}
+		for !f.ready(i) && time.Since(o.begun) < patience {
+			wait(t.Context(), 10*time.Millisecond)
+		}
+		f.sick.Store(-1)
 	}
 }
 
