@@ -157,11 +157,8 @@ func (f *forwarding) answerSession(nodes Nodes, sender identity) (answered bool)
 	switch {
 	case err == nil && owner == "":
 		err = s.adopt(ctx, id, sender, introduction, term)
-	case err == nil: // NATS names the owner, which answers itself
-		if f.to(owner) {
-			return true
-		}
-		err = f.lost
+	case err == nil: // NATS names the owner, which answers itself. The session outlives it if it has ended just now.
+		return f.to(owner) || f.fail(f.lost)
 	}
 	switch {
 	case err != nil && toolformat.AsError(err).Code == toolformat.NotFound:

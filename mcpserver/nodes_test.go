@@ -22,6 +22,7 @@ type fakeNodes struct {
 	mu    sync.Mutex // guards the fields below
 	by    string     // who seals; "" for this one
 	owner string     // of any session, as NATS knows; "" for who has sealed it
+	ended bool       // the owner has, which is not known yet
 	fate  error      // of a run that is not owner
 	away  error      // of NATS
 	term  context.Context
@@ -57,8 +58,11 @@ func (n *fakeNodes) Open(purpose, sealed string) (data []byte, run string, ok bo
 func (n *fakeNodes) Forward(w http.ResponseWriter, r *http.Request, run, _ string) (sent bool, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if run != n.owner {
+	switch {
+	case run != n.owner:
 		return false, n.fate
+	case n.ended:
+		return false, toolformat.Errorf(toolformat.NotFound, "ended")
 	}
 	io.WriteString(w, run)
 	return true, nil
@@ -191,6 +195,10 @@ func TestMovedSession(t *testing.T) {
 	n.set(func() { n.owner = "b.1" })
 	if status, body, _ := n.answer(t, id); status != http.StatusOK || body != "b.1" {
 		t.Error(status, body)
+	}
+	n.set(func() { n.ended = true })
+	if status, body, after := n.answer(t, id); status != http.StatusServiceUnavailable || after == "" {
+		t.Error(status, body, after)
 	}
 	n.set(func() { n.away = toolformat.Errorf(toolformat.Unavailable, "no NATS") })
 	if status, body, after := n.answer(t, id); status != http.StatusServiceUnavailable || after == "" {
