@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"math/bits"
 	"slices"
 )
 
@@ -47,8 +48,9 @@ var noMembers = []byte("{}")
 
 // appendObject appends the object of a level, Raw[at:end], with the edits made.
 func (p *Params) appendObject(dst []byte, at, end int, l level, edits []Edit) []byte {
-	base := len(dst)
-	for k := p.nextEdited(at, l, edits); k < l.end; k = p.nextEdited(at, l, edits) {
+	left := l.edited(edits)
+	for k := p.firstOf(left); k < numKeys; k = p.firstOf(left) {
+		left &^= 1 << k
 		s := p.spans[k]
 		if lastEdit(edits, k) == nil || sets(edits, k) {
 			dst = append(dst, p.Raw[at:s.value]...)
@@ -63,11 +65,16 @@ func (p *Params) appendObject(dst []byte, at, end int, l level, edits []Edit) []
 		}
 	}
 	dst = append(dst, p.Raw[at:end-1]...)
-	for k := l.first; k < l.end; k++ {
-		if p.spans[k] != (span{}) || !sets(edits, k) {
+	for ; left != 0; left &= left - 1 {
+		k := Key(bits.TrailingZeros32(uint32(left)))
+		if !sets(edits, k) {
 			continue
 		}
-		if len(bytes.TrimRight(dst[base:], whiteSpace)) > 1 {
+		last := len(dst) - 1
+		for dst[last] <= ' ' {
+			last--
+		}
+		if dst[last] != '{' {
 			dst = append(dst, ',')
 		}
 		dst = append(dst, '"')
@@ -78,23 +85,35 @@ func (p *Params) appendObject(dst []byte, at, end int, l level, edits []Edit) []
 	return append(dst, '}')
 }
 
-// nextEdited returns the first member of a level, from a place on, that an edit changes; l.end
-// when no such member is left.
-func (p *Params) nextEdited(at int, l level, edits []Edit) Key {
-	next, start := l.end, len(p.Raw)
+// A keySet has the bit 1<<k for each of its keys k.
+type keySet uint32
+
+const _ = 32 - numKeys // keySet has a bit for each
+
+// edited returns the members of a level that edits change, themselves or inside.
+func (l level) edited(edits []Edit) (set keySet) {
 	for i := range edits {
 		k := edits[i].Key
 		if l == paramsLevel && k >= l.end {
 			k = Meta
 		}
-		if k < l.first || k >= l.end {
-			continue
-		}
-		if s := int(p.spans[k].start); s > 0 && s >= at && s < start {
-			next, start = k, s
+		if l.first <= k && k < l.end {
+			set |= 1 << k
 		}
 	}
-	return next
+	return set
+}
+
+// firstOf returns the key of a set whose member comes first; numKeys when none of them has one.
+func (p *Params) firstOf(set keySet) Key {
+	first, start := numKeys, len(p.Raw)
+	for ; set != 0; set &= set - 1 {
+		k := Key(bits.TrailingZeros32(uint32(set)))
+		if s := int(p.spans[k].start); s > 0 && s < start {
+			first, start = k, s
+		}
+	}
+	return first
 }
 
 // appendValue appends the new value of a member that is edited, itself or inside.
