@@ -3,8 +3,6 @@ package wire
 import (
 	"bytes"
 	"iter"
-	"strings"
-	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -55,18 +53,16 @@ func Lookup(object []byte, path ...string) []byte {
 // capital letter on, which texts have rarely, or something that may be an escaped spelling of it. It is many times
 // faster than Members.
 func mayHave(object []byte, name string) bool {
-	end := name[max(0, strings.IndexFunc(name, unicode.IsUpper)):]
-	return bytes.Contains(object, []byte(end)) || bytes.Contains(object, []byte(`\u`)) || !isPlain(name)
-}
-
-// isPlain reports whether a name can be escaped by \u only.
-func isPlain(name string) bool {
-	for _, c := range []byte(name) {
-		if c < ' ' || c == '"' || c == '\\' || c == '/' || c >= utf8.RuneSelf {
-			return false
+	end := name
+	for i, c := range []byte(name) {
+		if 'A' <= c && c <= 'Z' && len(end) == len(name) {
+			end = name[i:]
+		}
+		if c < ' ' || c == '"' || c == '\\' || c == '/' || c >= utf8.RuneSelf { // \u is not the only way to escape it
+			return true
 		}
 	}
-	return true
+	return bytes.Contains(object, []byte(end)) || bytes.IndexByte(object, '\\') >= 0 && bytes.Contains(object, []byte(`\u`))
 }
 
 // A cursor steps through a container that the scanner has checked.
