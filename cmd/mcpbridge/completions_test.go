@@ -70,9 +70,15 @@ func serveConfig(t *testing.T, text string, files map[string]string) *serving {
 
 // setFolders gives the process folders of its own, in which no other program is found.
 func setFolders(t *testing.T) {
-	for _, name := range []string{"HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "LOCALAPPDATA", "AppData"} {
+	for _, name := range []string{"HOME", "XDG_STATE_HOME", "LOCALAPPDATA", "AppData"} {
 		t.Setenv(name, filepath.Join(t.TempDir(), name))
 	}
+	run, err := os.MkdirTemp("", "run") // the path of a socket is short, and one that does not exist is not used
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(run) })
+	t.Setenv("XDG_RUNTIME_DIR", run)
 }
 
 // request sends a request of the modern era about an item, with more of its params before _meta.
