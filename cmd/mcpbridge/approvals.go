@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -25,10 +26,10 @@ func runApprovals(ctx context.Context, args []string, std streams) error {
 	}
 	all, asks, err := r.approvals(ctx)
 	switch {
-	case err != nil:
+	case err != nil && len(all) == 0:
 		return err
 	case r.json:
-		return printJSON(std.out, all)
+		return cmp.Or(printJSON(std.out, all), err)
 	case len(all) == 0 && !asks:
 		output.Item(std.out, "", `no call waits for approval, as no rule asks: one with "decision": "ask" in "policy": {"rules": […]} of the config does`)
 		return nil
@@ -42,10 +43,10 @@ func runApprovals(ctx context.Context, args []string, std streams) error {
 		rows = append(rows, []string{a.ID, string(a.State), since(a.Asked, now), orDash(a.Principal), orDash(a.Client), a.Target, terminal.VisibleJSON(a.Arguments)})
 	}
 	columns := output.Width(std.out)
-	return output.Table(std.out, columns, output.Narrow(columns, rows, "CLIENT", "PRINCIPAL", "AGE"))
+	return cmp.Or(output.Table(std.out, columns, output.Narrow(columns, rows, "CLIENT", "PRINCIPAL", "AGE")), err)
 }
 
-// approvals returns those of what runs, and without any whether a rule asks.
+// approvals returns those of what runs, and without any whether a rule asks. An error says which programs have not answered.
 func (r *remote) approvals(ctx context.Context) (all []policy.Approval, asks bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -75,9 +76,6 @@ func runApprovalsShow(ctx context.Context, args []string, std streams) error {
 		return usagef("approvals show: %s", noID)
 	}
 	all, _, err := r.approvals(ctx)
-	if err != nil {
-		return err
-	}
 	for _, a := range all {
 		if !strings.EqualFold(a.ID, r.Arg(0)) {
 			continue
@@ -88,7 +86,7 @@ func runApprovalsShow(ctx context.Context, args []string, std streams) error {
 		printApproval(std.out, &a)
 		return nil
 	}
-	return usagef("approvals show: %s", unknownApproval(r.Arg(0)))
+	return cmp.Or(err, usagef("approvals show: %s", unknownApproval(r.Arg(0))))
 }
 
 // printApproval prints all that a person needs to decide.
@@ -147,7 +145,7 @@ func runApprovalsDecide(ctx context.Context, args []string, std streams) error {
 	done, asked, failed, err := r.answers(ctx, &daemon.Command{Name: "decide", ID: r.Arg(0), Answer: answer}, std)
 	failed = slices.DeleteFunc(failed, func(reason string) bool { return reason == errNoApproval })
 	switch {
-	case err != nil:
+	case err != nil && !done:
 		return err
 	case asked == 0:
 		return r.nothingRuns()

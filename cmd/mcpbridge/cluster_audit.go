@@ -112,7 +112,8 @@ func (c *control) ownAudit(ctx context.Context, text []byte) (a nodeAudit) {
 	return a
 }
 
-// askAudits asks the nodes of the cluster that runs on this machine, and returns the answer of each.
+// askAudits asks the nodes of the clusters that run on this machine, and returns the answer of each. An error says which
+// programs have not answered.
 func (f *sourceFlags) askAudits(ctx context.Context, config string, call auditCall) (all []nodeAudit, err error) {
 	if f.NArg() > 0 {
 		return nil, usagef("%s: --all is about the files of the nodes, which have their own names: leave out %s", f.Name(), f.Arg(0))
@@ -138,22 +139,31 @@ func (f *sourceFlags) askAudits(ctx context.Context, config string, call auditCa
 	return slices.CompactFunc(all, func(a, b nodeAudit) bool { return a.Node == b.Node && a.Cluster == b.Cluster }), err
 }
 
+// auditNodes is shownNodes for what nodes have answered.
+func auditNodes(all []nodeAudit) func(cluster, node string) string {
+	var clusters []string
+	for _, a := range all {
+		clusters = append(clusters, a.Cluster)
+	}
+	return shownNodes(clusters)
+}
+
 // queryNodes prints the calls of the audits of all nodes, oldest first.
 func (f *sourceFlags) queryNodes(ctx context.Context, config string, q *auditQuery, std streams) error {
-	all, err := f.askAudits(ctx, config, auditCall{Query: q})
-	if err != nil {
-		return err
+	all, away := f.askAudits(ctx, config, auditCall{Query: q})
+	if len(all) == 0 {
+		return away
 	}
 	type call struct {
-		node string
+		of   *nodeAudit
 		raw  []byte
 		line audit.Line
 	}
 	var calls []call
-	missing := false
+	missing, shown := false, auditNodes(all)
 	for _, a := range all {
 		for _, raw := range a.Lines {
-			own := call{node: a.Node, raw: raw}
+			own := call{of: &a, raw: raw}
 			if err := json.Unmarshal(raw, &own.line); err != nil {
 				return err
 			}
@@ -164,37 +174,44 @@ func (f *sourceFlags) queryNodes(ctx context.Context, config string, q *auditQue
 		}
 		if a.Away != "" {
 			missing = true
-			output.Item(std.err, "", "mcpbridge: node "+terminal.Inline(a.Node+": "+a.Away))
+			output.Item(std.err, "", "mcpbridge: node "+terminal.Inline(shown(a.Cluster, a.Node)+": "+a.Away))
 		}
 	}
 	slices.SortStableFunc(calls, func(a, b call) int { return a.line.Time.Compare(b.line.Time) })
 	rows := [][]string{append([]string{"NODE"}, auditColumns()...)}
 	for _, c := range calls {
 		if q.asJSON {
-			fmt.Fprintf(std.out, "%s\n", wire.SetMember(c.raw, "node", wire.AppendString(nil, c.node)))
+			line := wire.SetMember(c.raw, "node", wire.AppendString(nil, c.of.Node))
+			fmt.Fprintf(std.out, "%s\n", wire.SetMember(line, "cluster", wire.AppendString(nil, c.of.Cluster)))
 			continue
 		}
-		rows = append(rows, append([]string{c.node}, auditRow(&c.line)...))
+		rows = append(rows, append([]string{shown(c.of.Cluster, c.of.Node)}, auditRow(&c.line)...))
 	}
-	if err := q.table(rows, std); err != nil || !missing {
-		return err
+	err := cmp.Or(q.table(rows, std), away)
+	if err == nil && missing {
+		err = &exitError{code: exitFailed}
 	}
-	return &exitError{code: exitFailed}
+	return err
 }
 
 // verifyNodes verifies the audits of all nodes.
 func (f *sourceFlags) verifyNodes(ctx context.Context, config string, std streams) error {
-	all, err := f.askAudits(ctx, config, auditCall{Verify: true})
-	if err != nil {
-		return err
+	all, away := f.askAudits(ctx, config, auditCall{Verify: true})
+	if len(all) == 0 {
+		return away
 	}
 	var wrong []string
+	shown := auditNodes(all)
 	for _, a := range all {
+		node := shown(a.Cluster, a.Node)
 		if fault := cmp.Or(a.Away, a.Broken); fault != "" {
-			wrong = append(wrong, terminal.Inline("node "+a.Node+": "+fault))
+			wrong = append(wrong, terminal.Inline("node "+node+": "+fault))
 			continue
 		}
-		output.Item(std.out, "", terminal.Inline(a.Node+": "+a.Chain))
+		output.Item(std.out, "", terminal.Inline(node+": "+a.Chain))
+	}
+	if away != nil {
+		wrong = append(wrong, away.Error())
 	}
 	if wrong != nil {
 		return &exitError{exitFailed, strings.Join(wrong, "\n")}

@@ -35,7 +35,7 @@ func TestAuditOfNodes(t *testing.T) {
 	lines := strings.Split(printedBy(t, "audit", "query", "--all", "--json"), "\n")
 	for i, node := range nodes {
 		text, err := os.ReadFile(filepath.Join(node.dir, "audit.jsonl"))
-		if want := `{"node":"` + string("ab"[i]) + `",` + strings.TrimSpace(string(text))[1:]; err != nil || lines[i] != want || !strings.Contains(want, fmt.Sprintf("tool%d<&>", i)) {
+		if want := `{"cluster":"test","node":"` + string("ab"[i]) + `",` + strings.TrimSpace(string(text))[1:]; err != nil || lines[i] != want || !strings.Contains(want, fmt.Sprintf("tool%d<&>", i)) {
 			t.Errorf("%s, %v, want %s", lines[i], err, want)
 		}
 	}

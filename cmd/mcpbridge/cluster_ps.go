@@ -108,11 +108,29 @@ func merge(all []processState) []processState {
 	return slices.CompactFunc(all, func(a, b processState) bool { return a.Node != "" && a.Node == b.Node && a.Cluster == b.Cluster })
 }
 
+// shownNodes returns what shows a node: with the name of its cluster if there are several.
+func shownNodes(clusters []string) func(cluster, node string) string {
+	several := len(slices.Compact(slices.Sorted(slices.Values(clusters)))) > 1
+	return func(cluster, node string) string {
+		if several && cluster != "" {
+			node = cluster + "/" + node
+		}
+		return node
+	}
+}
+
 // printNodes prints programs, and one table of the servers of all.
 func printNodes(w io.Writer, all []processState, now time.Time) error {
 	rows := [][]string{append([]string{"NODE"}, serverColumns()...)}
+	var clusters []string
 	for _, st := range all {
-		node := orDash(terminal.Inline(st.Node))
+		if st.Cluster != "" {
+			clusters = append(clusters, st.Cluster)
+		}
+	}
+	shown := shownNodes(clusters)
+	for _, st := range all {
+		node := orDash(terminal.Inline(shown(st.Cluster, st.Node)))
 		if st.Away != "" {
 			rows = append(rows, []string{node, "-", "away", "-", "-", "-", "-", "-", "-", "-", st.Away})
 			continue

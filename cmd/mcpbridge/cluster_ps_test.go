@@ -13,6 +13,15 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
+// A node is shown with its cluster where there are several.
+func TestShownNodes(t *testing.T) {
+	for want, clusters := range map[string][]string{"a": {"one", "one"}, "one/a": {"one", "two", "one"}} {
+		if got := shownNodes(clusters)("one", "a"); got != want {
+			t.Errorf("of %v: %s", clusters, got)
+		}
+	}
+}
+
 // ps --all lists what runs on each node, once, and says which node does not answer.
 func TestPsAll(t *testing.T) {
 	setFolders(t)

@@ -30,7 +30,7 @@ func runOpen(ctx context.Context, args []string, std streams) error {
 	limited, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	var found, failed []string
-	_, err := r.ask(limited, &daemon.Command{Name: "open"}, func(line []byte) error {
+	_, away := r.ask(limited, &daemon.Command{Name: "open"}, func(line []byte) error {
 		var a answer
 		if err := json.Unmarshal(line, &a); err != nil {
 			return err
@@ -43,8 +43,8 @@ func runOpen(ctx context.Context, args []string, std streams) error {
 		return nil
 	})
 	switch {
-	case err != nil:
-		return err
+	case away != nil && len(found) == 0:
+		return away
 	case len(found) == 0 && len(failed) > 0:
 		return &exitError{exitAway, "open: " + failed[0]}
 	case len(found) == 0:
@@ -60,7 +60,7 @@ func runOpen(ctx context.Context, args []string, std streams) error {
 		}
 	}
 	if *noBrowser {
-		return nil
+		return away
 	}
 	if len(found) > 1 {
 		return usagef("open: several are running: --config FILE chooses the one that is opened")
@@ -68,7 +68,7 @@ func runOpen(ctx context.Context, args []string, std streams) error {
 	if err := openBrowser(ctx, found[0]); err != nil {
 		fmt.Fprintf(std.err, "open this address in a browser: %v\n", err)
 	}
-	return nil
+	return away
 }
 
 // url returns an address of the console, good once.

@@ -42,7 +42,8 @@ func newRemote(name, usage, about string, std streams) *remote {
 }
 
 // ask sends a command to all programs at once, and calls take with each line of JSON of the answers, one at
-// a time. It returns how many programs there are, and the errors of those that have not answered. An error of take ends all.
+// a time. It returns how many programs there are, and the errors of those that have not answered, with what names each. An
+// error of take ends all.
 func (r *remote) ask(ctx context.Context, command *daemon.Command, take func(line []byte) error) (asked int, err error) {
 	places, err := daemon.Running()
 	if err != nil {
@@ -55,9 +56,10 @@ func (r *remote) ask(ctx context.Context, command *daemon.Command, take func(lin
 		}
 		r.config = own.Config
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var mu sync.Mutex // guards asked and errs, and is held during take
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var mu sync.Mutex // guards what follows, and asked, and is held during take
+	var failed error  // of take
 	var errs []error
 	var asking sync.WaitGroup
 	for _, place := range places {
@@ -65,12 +67,17 @@ func (r *remote) ask(ctx context.Context, command *daemon.Command, take func(lin
 			answered, err := r.askOne(ctx, place, command, func(line []byte) error {
 				mu.Lock()
 				defer mu.Unlock()
-				err := take(line)
-				if err != nil {
-					cancel(err)
+				if failed == nil {
+					failed = take(line)
 				}
-				return err
+				if failed != nil {
+					cancel()
+				}
+				return failed
 			})
+			if err != nil {
+				err = fmt.Errorf("%s: %w", programAt(place), err)
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			errs = append(errs, err)
@@ -80,14 +87,22 @@ func (r *remote) ask(ctx context.Context, command *daemon.Command, take func(lin
 		})
 	}
 	asking.Wait()
-	return asked, cmp.Or(context.Cause(ctx), errors.Join(errs...))
+	return asked, cmp.Or(failed, errors.Join(errs...))
+}
+
+// programAt names the program at a place: that of a daemon says nothing of its process.
+func programAt(p daemon.Place) string {
+	if pid, ok := strings.CutPrefix(p.Key(), "process-"); ok {
+		return "the program with pid " + pid
+	}
+	return "the daemon " + p.Key()
 }
 
 // askOne sends a command to the program at a place, and reports whether there is one that it is about.
 func (r *remote) askOne(ctx context.Context, place daemon.Place, command *daemon.Command, take func(line []byte) error) (answered bool, err error) {
 	version, _ := build()
 	patience := cmp.Or(r.patience, askTime)
-	dialing, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("a program that runs has not answered within %s", patience))
+	dialing, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no answer within %s", patience))
 	conn, err := daemon.Dial(dialing, place, &daemon.Hello{Version: version, Command: command, OfConfig: r.config})
 	cancel()
 	var refused *daemon.RefusedError
@@ -118,10 +133,10 @@ func eachLine(ctx context.Context, conn *daemon.Conn, take func(line []byte) err
 			return err
 		}
 	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("no answer in time: %w", context.Cause(ctx))
 	}
-	return lines.Err()
+	return cmp.Or(context.Cause(ctx), lines.Err())
 }
 
 // awaitEnd waits until a process has ended. It polls, as no system tells that of a process that is not a

@@ -22,19 +22,16 @@ import (
 // What a program says counts, though another one does not answer as it should.
 func TestOneOfSeveralPrograms(t *testing.T) {
 	setFolders(t)
-	folder, err := os.MkdirTemp("", "run") // the path of a socket is short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(folder) })
-	t.Setenv("XDG_RUNTIME_DIR", folder)
-	node := serveConfig(t, fmt.Sprintf(`{"cluster": {"name": "test", "node": "a", "secrets": [%q], "nats": %q}, "mcpServers": {"docs": {"url": %q}}}`,
+	node := serveConfig(t, fmt.Sprintf(`{"cluster": {"name": "test", "node": "a", "secrets": [%q], "nats": %q}, "mcpServers": {"docs": {"url": %q}}, "audit": "audit.jsonl"}`,
 		fleettest.Secret, fleettest.NATS(t), peer.NewServer(peer.Modern).Serve(t, nil)+"/mcp"), nil)
-	refuse(t, filepath.Join(folder, "mcpbridge", "0"))
-	for _, command := range []string{"ps", "nodes"} {
+	refuse(t, filepath.Join(os.Getenv("XDG_RUNTIME_DIR"), "mcpbridge", "0"))
+	for command, want := range map[string]string{
+		"ps --json": `"cluster":"test"`, "nodes --json": `"cluster":"test"`, "open --no-browser": "http://", "audit verify --all": "a: ",
+		"stop --all-calls": "1 program told", "stop --lift": "1 program told", "approvals": "",
+	} {
 		var out, said strings.Builder
-		code := run(t.Context(), []string{command, "--json"}, streams{in: strings.NewReader(""), out: &out, err: &said})
-		if code != exitFailed || !strings.Contains(out.String(), `"cluster":"test"`) || !strings.Contains(said.String(), "it does not like that") {
+		code := run(t.Context(), strings.Fields(command), streams{in: strings.NewReader(""), out: &out, err: &said})
+		if code != exitFailed || !strings.Contains(out.String(), want) || !strings.Contains(said.String(), "the daemon 0: it does not like that") {
 			t.Errorf("%s: %d %s%s", command, code, out.String(), said.String())
 		}
 	}

@@ -107,14 +107,11 @@ func (r *remote) stopCalls(ctx context.Context, reason string, lift bool, std st
 		all.Denied, all.Running = all.Denied+of.Denied, all.Running+of.Running
 		return err
 	})
-	if err != nil {
-		return err
-	}
 	told := plural(asked, "program") + " told"
 	if !lift && asked > 0 {
 		told += fmt.Sprintf("; %s waiting for approval denied, %s still running", plural(all.Denied, "call"), plural(all.Running, "call"))
 	}
-	_, err = fmt.Fprintf(std.out, "%s (%s)\n", done, told)
+	fmt.Fprintf(std.out, "%s (%s)\n", done, told)
 	return err
 }
 
