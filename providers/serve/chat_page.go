@@ -47,6 +47,10 @@ func (p *page) serve(ctx context.Context) {
 	p.conn.SetReadLimit(p.chat.opts.Load().MaxBytes)
 	alive := func(string) error { return p.conn.SetReadDeadline(time.Now().Add(3 * pingTime)) }
 	p.conn.SetPongHandler(alive)
+	p.conn.SetPingHandler(func(text string) error { // its deadline replaces that of other writes
+		p.conn.WriteControl(websocket.PongMessage, []byte(text), time.Now().Add(endpoint.WriteTimeout))
+		return nil
+	})
 	for alive(""); ; alive("") {
 		kind, text, err := p.conn.ReadMessage()
 		if err == nil && kind != websocket.TextMessage {

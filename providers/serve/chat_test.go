@@ -33,6 +33,8 @@ type chatFront struct {
 	writes atomic.Int64
 	began  chan struct{}
 	goOn   chan struct{}
+
+	shortest atomic.Int64 // of timedListener
 }
 
 func newChatFront(t *testing.T, opts serve.ChatOptions, turns ...providers.Turn) *chatFront {
@@ -67,7 +69,9 @@ func newChatFront(t *testing.T, opts serve.ChatOptions, turns ...providers.Turn)
 		return bridge.Caller{Principal: bridge.Principal{Name: r.Header.Get("Who")}, Claims: []byte(r.Header.Get("Claims"))}
 	}
 	f.chat = serve.NewChat(opts)
-	server := httptest.NewServer(f.chat)
+	server := httptest.NewUnstartedServer(f.chat)
+	server.Listener = timedListener{server.Listener, &f.shortest}
+	server.Start()
 	t.Cleanup(func() { f.chat.Close(); server.Close(); native.Close() })
 	f.url = "ws" + strings.TrimPrefix(server.URL, "http")
 	return f
@@ -363,6 +367,49 @@ func TestChatEnds(t *testing.T) {
 	kept, err := store.Load(context.Background(), id)
 	if err != nil || len(kept.Messages) == 0 {
 		t.Errorf("%v, %v", kept, err)
+	}
+}
+
+// timedListener keeps the shortest time that a write to one of its connections may take.
+type timedListener struct {
+	net.Listener
+	shortest *atomic.Int64 // 0 before there is one
+}
+
+func (l timedListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	return timedConn{conn, l.shortest}, err
+}
+
+type timedConn struct {
+	net.Conn
+	shortest *atomic.Int64
+}
+
+func (c timedConn) SetWriteDeadline(t time.Time) error {
+	if took := int64(time.Until(t)); !t.IsZero() {
+		if before := c.shortest.Load(); before == 0 || took < before {
+			c.shortest.Store(took)
+		}
+	}
+	return c.Conn.SetWriteDeadline(t)
+}
+
+// A page that pings, and reads slowly, has as long to read as one that does not.
+func TestChatPing(t *testing.T) {
+	f := newChatFront(t, serve.ChatOptions{})
+	page := f.connect("ann")
+	got := ""
+	page.conn.SetPongHandler(func(text string) error {
+		got = text
+		return nil
+	})
+	if err := page.conn.WriteControl(websocket.PingMessage, []byte("here"), time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	page.open(object{})
+	if least := time.Duration(f.shortest.Load()); got != "here" || least < 10*time.Second {
+		t.Errorf("the answer to a ping is %q, and what is sent may take %v", got, least)
 	}
 }
 
