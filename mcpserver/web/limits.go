@@ -14,6 +14,7 @@ type Limits struct {
 	ToolBytes   int           // of a definition; default 32 KiB
 	Calls       int           // that a client carries out at once; default 16
 	Queue       int           // calls that wait for a client; default 1,000
+	CallBytes   int           // of the arguments of a call through another node; default 64 MiB
 	Timeout     time.Duration // of a call without progress, and of the wait for its turn; default 30 s
 }
 
@@ -25,6 +26,7 @@ func (l Limits) withDefaults() Limits {
 	l.ToolBytes = cmp.Or(l.ToolBytes, 32<<10)
 	l.Calls = cmp.Or(l.Calls, 16)
 	l.Queue = cmp.Or(l.Queue, 1000)
+	l.CallBytes = cmp.Or(l.CallBytes, 64<<20)
 	l.Timeout = cmp.Or(l.Timeout, 30*time.Second)
 	return l
 }

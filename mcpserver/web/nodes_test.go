@@ -258,3 +258,23 @@ func TestLongProgressOfNode(t *testing.T) {
 		t.Errorf("%d bytes: %.100s, %v", len(got), got, err)
 	}
 }
+
+// The arguments of a call of another node are bounded as messages are.
+func TestLongCallOfNode(t *testing.T) {
+	n := newClusterNode(t)
+	n.SetLimits(web.Limits{CallBytes: 200 << 10})
+	p := n.join(func(context.Context, string, []byte) ([]byte, *toolformat.Error) {
+		return []byte(`{"content":[]}`), nil
+	})
+	handle := lend(t, p, ``, define("x", ""))
+	for size, want := range map[int]int{190 << 10: http.StatusOK, 300 << 10: http.StatusBadRequest} {
+		resp, err := http.Post(n.server.URL, "", strings.NewReader(fmt.Sprintf(`{"tab":%q,"tool":"x","arguments":{"a":%q}}`, handle, strings.Repeat("a", size))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%d bytes: %s", size, resp.Status)
+		}
+	}
+}

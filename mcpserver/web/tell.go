@@ -39,8 +39,8 @@ type sentCall struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// maxCall bounds that body, in bytes.
-const maxCall = 64 << 20
+// maxCallHead bounds what that body has beside the arguments, in bytes.
+const maxCallHead = 64 << 10
 
 // sentLine is a line of the answer to that: the progress of the call, or in the last one its result or error.
 type sentLine struct {
@@ -79,7 +79,8 @@ func (l *Lending) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var c sentCall
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxCall)).Decode(&c); err != nil {
+	most := int64(l.limits.Load().CallBytes) + maxCallHead
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, most)).Decode(&c); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}

@@ -88,7 +88,7 @@ func (s *Stack) lend(source bridge.Source) bridge.Source {
 	}
 	s.pool.lending.SetLimits(web.Limits{
 		Clients: l.Clients, Tools: l.Tools, ClientTools: l.ClientTools, ClientBytes: l.ClientBytes, ToolBytes: l.ToolBytes,
-		Calls: l.Calls, Queue: l.Queue, Timeout: l.Timeout,
+		Calls: l.Calls, Queue: l.Queue, CallBytes: s.cfg.Limits.MessageBytes, Timeout: l.Timeout,
 	})
 	return s.pool.lending.Wrap(source, bridge.OverlayOptions{Native: bridge.NativeOptions{Log: s.log}, Reserved: s.bridge.Owner})
 }
