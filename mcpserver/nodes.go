@@ -147,20 +147,10 @@ func (f *forwarding) answerSession(nodes Nodes, sender identity) (answered bool)
 		}
 		return f.fail(f.lost)
 	}
-	ctx, done := context.WithTimeout(r.Context(), adoptTime)
-	defer done()
-	term, left := nodes.Term()
-	if left <= 0 {
-		return f.fail(errAlone)
-	}
-	owner, err := nodes.Adopt(ctx, id, run)
+	answered, err := f.adopt(nodes, sender, run, introduction)
 	switch {
-	case err == nil && owner == "":
-		err = s.adopt(ctx, id, sender, introduction, term)
-	case err == nil: // NATS names the owner, which answers itself. The session outlives it if it has ended just now.
-		return f.to(owner) || f.fail(f.lost)
-	}
-	switch {
+	case answered:
+		return true
 	case err != nil && toolformat.AsError(err).Code == toolformat.NotFound:
 		return f.ended()
 	case err != nil:
@@ -170,6 +160,40 @@ func (f *forwarding) answerSession(nodes Nodes, sender identity) (answered bool)
 	// answers so. What else was posted it does not know.
 	_, asks := f.request()
 	return f.sent && r.Method == http.MethodPost && !asks && f.fail(f.lost)
+}
+
+// adopt lets the run that goes on with the session of another one answer the request, or makes this one go on with it:
+// without an error it is here then, unless answered. It waits for a moment, as a node that was killed may start again at
+// once, so that it is known to have ended.
+func (f *forwarding) adopt(nodes Nodes, sender identity, run string, introduction []byte) (answered bool, err error) {
+	ctx, done := context.WithTimeout(f.r.Context(), adoptTime)
+	defer done()
+	again := time.NewTicker(adoptTime / 5)
+	defer again.Stop()
+	for {
+		term, left := nodes.Term()
+		if left <= 0 {
+			return false, errAlone
+		}
+		owner, err := nodes.Adopt(ctx, f.key, run)
+		switch {
+		case err == nil && owner == "":
+			err = f.server.adopt(ctx, f.key, sender, introduction, term)
+		case err == nil: // NATS names the owner, which answers itself. The session outlives it if it has ended just now.
+			if f.to(owner) {
+				return true, nil
+			}
+			err = unavailable("%v", f.lost)
+		}
+		if err == nil || f.crowded || toolformat.AsError(err).Code == toolformat.NotFound {
+			return false, err
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return false, err
+		}
+	}
 }
 
 // movedTo returns the run that has gone on with a session which this one has begun, and does not have: "" if none has.

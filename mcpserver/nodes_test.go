@@ -24,6 +24,7 @@ type fakeNodes struct {
 	owner string     // of any session, as NATS knows; "" for who has sealed it
 	ended bool       // the owner has, which is not known yet
 	fate  error      // of a run that is not owner
+	once  bool       // fate is so when it is asked for, and then not any more
 	away  error      // of NATS
 	term  context.Context
 	end   context.CancelFunc
@@ -86,7 +87,11 @@ func (n *fakeNodes) Adopt(context.Context, string, string) (string, error) {
 	if n.away != nil {
 		return "", n.away
 	}
-	return n.owner, n.fate
+	fate := n.fate
+	if n.once {
+		n.fate = nil
+	}
+	return n.owner, fate
 }
 
 func (n *fakeNodes) Term() (context.Context, time.Duration) {
@@ -178,6 +183,18 @@ func TestUnreachableNode(t *testing.T) {
 				t.Errorf("%s, %v: %d %s, Retry-After %q", name, c.fate, status, body, after)
 			}
 		}
+	}
+}
+
+// A request waits for a moment, as a node that was killed may start again.
+func TestEndingNode(t *testing.T) {
+	n := newNoded(t)
+	n.by = "b.1"
+	id := n.begin(t, "x")
+	n.server.sessions.endSession(n.server.sessions.sessions[id]) // as after this node's start
+	n.set(func() { n.fate, n.once = toolformat.Errorf(toolformat.Unavailable, "not yet"), true })
+	if status, body, _ := n.answer(t, id); status != http.StatusOK {
+		t.Error(status, body)
 	}
 }
 
