@@ -254,6 +254,9 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
+// slow is what a call takes while nothing happens, at most.
+const slow = 100 * time.Millisecond
+
 // fleetLoad calls the nodes in turn, with numbers that no other call has.
 type fleetLoad struct {
 	fleet *underFleet
@@ -262,11 +265,11 @@ type fleetLoad struct {
 	last  atomic.Int64 // the last number
 	turn  atomic.Int64
 	right atomic.Int64 // calls that were answered
+	later atomic.Int64 // answers that say to try again
 	anew  atomic.Int64 // sessions that were told to begin anew
 
 	mu      sync.Mutex
-	longest time.Duration              // until a call was answered, or its client was told that it is unknown whether it ran
-	waits   map[string][]time.Duration // from when a session was first told to try again until it was answered, or told to begin anew
+	waits   map[string][]time.Duration // of calls that were slow, by what happened last, until their ends were known
 	unknown []int                      // numbers of calls that were under way
 	wrong   []string
 }
@@ -282,24 +285,21 @@ func (l *fleetLoad) session(ctx context.Context, due <-chan struct{}) {
 	id := ""
 	for range due {
 		n, begun := int(l.last.Add(1)), time.Now()
-		var refused time.Time
-		var by string
+		var by atomic.Pointer[outage]
+		late := time.AfterFunc(slow, func() { by.Store(l.fleet.last.Load()) })
 		for again := l.call(&id, n); again > 0; again = l.call(&id, n) {
-			if refused.IsZero() {
-				refused, by = time.Now(), l.fleet.last.Load().kind
-			}
 			if time.Since(begun) > patience {
 				l.fault(n, "no answer for a minute")
 				return
 			}
 			wait(ctx, again)
 		}
-		l.mu.Lock()
-		l.longest = max(l.longest, time.Since(begun))
-		if !refused.IsZero() {
-			l.waits[by] = append(l.waits[by], time.Since(refused))
+		late.Stop()
+		if o := by.Load(); o != nil {
+			l.mu.Lock()
+			l.waits[o.kind] = append(l.waits[o.kind], time.Since(begun))
+			l.mu.Unlock()
 		}
-		l.mu.Unlock()
 	}
 }
 
@@ -327,6 +327,7 @@ func (l *fleetLoad) call(id *string, n int) (again time.Duration) {
 		defer l.mu.Unlock()
 		l.unknown = append(l.unknown, n)
 	case status == http.StatusServiceUnavailable:
+		l.later.Add(1)
 		seconds, err := strconv.Atoi(header.Get("Retry-After"))
 		if err != nil || seconds < 1 {
 			l.fault(n, "503 without Retry-After")
@@ -388,12 +389,13 @@ func (l *fleetLoad) judge(t *testing.T, lasted time.Duration) {
 			l.wrong = append(l.wrong, fmt.Sprintf("%d ran %d times", n, runs))
 		}
 	}
-	t.Logf("%d calls in %v, %.0f/s: %d answered, %d unknown, the longest after %v; %d ran; %d sessions were told to begin anew", l.last.Load(),
-		lasted, float64(l.last.Load())/lasted.Seconds(), l.right.Load(), len(l.unknown), l.longest, ran, l.anew.Load())
+	t.Logf("%d calls in %v, %.0f/s: %d answered, %d unknown; %d ran; %d times a call was to be tried again, %d sessions were told to begin anew", l.last.Load(),
+		lasted, float64(l.last.Load())/lasted.Seconds(), l.right.Load(), len(l.unknown), ran, l.later.Load(), l.anew.Load())
 	for kind, waits := range l.waits {
 		slices.Sort(waits)
-		t.Logf("%d times a node was %s: %d times a session was to try again, and went on after %v at the median, 99%% within %v, all within %v",
-			l.fleet.many[kind], kind, len(waits), waits[len(waits)/2], waits[len(waits)*99/100], waits[len(waits)-1])
+		second, _ := slices.BinarySearch(waits, time.Second)
+		t.Logf("%d times a node was %s: %d calls took longer than %v, %d longer than 1s; %v at the median, 99%% within %v, all within %v",
+			l.fleet.many[kind], kind, len(waits), slow, len(waits)-second, waits[len(waits)/2], waits[len(waits)*99/100], waits[len(waits)-1])
 	}
 	if len(l.wrong) > 0 {
 		t.Errorf("%d wrong: %.2000q", len(l.wrong), l.wrong)
