@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/fleet/internal/mux"
-	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // Forward lets a run of another node answer a request, as a whole or while its answer arrives. sent is false
@@ -27,7 +26,7 @@ func (n *Node) Forward(w http.ResponseWriter, r *http.Request, run, key string) 
 	}
 	x, err := p.take(r.Context(), key)
 	if err != nil {
-		return false, toolformat.Errorf(toolformat.Unavailable, "no link to node %s", run).Because(err)
+		return false, n.unlinked(r.Context(), p.run, err)
 	}
 	stop := context.AfterFunc(r.Context(), func() { x.Close() })
 	resp, err := x.roundTrip(r)

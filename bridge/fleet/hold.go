@@ -348,7 +348,8 @@ func (n *Node) renew(ctx context.Context, name string) error {
 }
 
 // fate finds out whether a run has its sessions no more, and ends its claim if that is old. An error is a
-// *toolformat.Error: NotFound if nobody goes on with them, Unavailable if that cannot be told.
+// *toolformat.Error: NotFound if nobody goes on with them, unless the run does at its address, and Unavailable if that
+// cannot be told.
 func (n *Node) fate(ctx context.Context, r run) (fate, error) {
 	known, err := n.held.Get(ctx, r.String())
 	if errors.Is(err, engine.ErrNotFound) {
@@ -374,7 +375,7 @@ func (n *Node) fate(ctx context.Context, r run) (fate, error) {
 	case old < keptTime, !may && old < lostTime, may && promised:
 		return runs, nil
 	case !may:
-		return fate{}, toolformat.Errorf(toolformat.NotFound, "node %s has ended, and this one is too new to go on with its sessions", r)
+		return runs, toolformat.Errorf(toolformat.NotFound, "node %s has ended, and this one is too new to go on with its sessions", r)
 	}
 	// The run's term has ended, as its claim is old and this node's last promise is over. A promise to it from now on
 	// begins none, so it does not matter when NATS carries this out.

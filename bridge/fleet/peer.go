@@ -82,13 +82,27 @@ func (n *Node) find(ctx context.Context, to run) (string, *toolformat.Error) {
 	fate, failure := n.inquire(asked, to)
 	cancel()
 	switch {
-	case fate.ended, failure != nil && toolformat.AsError(failure).Code == toolformat.NotFound:
-		return "", toolformat.Errorf(toolformat.NotFound, "node %s has ended", to)
-	case fate.address != "":
+	case !fate.ended && fate.address != "":
 		return fate.address, nil
+	case fate.ended, isLost(failure):
+		return "", toolformat.Errorf(toolformat.NotFound, "node %s has ended", to)
 	}
 	n.await(ctx, to)
 	return n.listed(to)
+}
+
+// isLost reports whether an error says that nobody has what a run had.
+func isLost(err error) bool { return err != nil && toolformat.AsError(err).Code == toolformat.NotFound }
+
+// unlinked returns the error of a request for a run to which there is no link.
+func (n *Node) unlinked(ctx context.Context, to run, why error) *toolformat.Error {
+	failure := toolformat.Errorf(toolformat.Unavailable, "no link to node %s", to)
+	if _, err := n.listed(to); err != nil {
+		if fate, err := n.inquire(ctx, to); fate.ended || isLost(err) {
+			failure = toolformat.Errorf(toolformat.NotFound, "node %s has ended", to)
+		}
+	}
+	return failure.Because(why)
 }
 
 // listed returns the URL of a run among the nodes of the cluster.
