@@ -6,7 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"log/slog"
-	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/fleet"
@@ -19,16 +19,19 @@ const (
 	historyTime  = 30 * 24 * time.Hour // for which a conversation is kept
 	historyBytes = 256 << 20           // of all
 
-	historyTrims = 16 // part of a principal's bytes after which the oldest are removed, on average
+	historyTrims = 16 // part of a principal's bytes by which all nodes together may exceed them
 )
 
 // clusterHistory has conversations of all nodes in a book of all.
 type clusterHistory struct {
 	book  *fleet.Book
-	up    func() bool
+	of    *engine.Engine
 	keep  time.Duration
 	share int // bytes of one principal
 	log   *slog.Logger
+
+	mu   sync.Mutex
+	room map[string]int // bytes that this node may put, by how their keys begin, until the oldest are removed
 }
 
 // shareHistory keeps conversations for all nodes, if cluster.history is set.
@@ -38,7 +41,10 @@ func (c *cluster) shareHistory(ctx context.Context, cfg *config.Config, log *slo
 		return
 	}
 	most := cmp.Or(own.MaxBytes, historyBytes)
-	c.kept = &clusterHistory{fleet.Bounded(c.node.Book(historyBook, 0), most), c.engine.Up, cmp.Or(own.Keep, historyTime), most / 2, log}
+	c.kept = &clusterHistory{
+		book: fleet.Bounded(c.node.Book(historyBook, 0), most), of: c.engine, keep: cmp.Or(own.Keep, historyTime),
+		share: most / 2, log: log, room: map[string]int{},
+	}
 	if len(cfg.Cluster.Secrets) > 1 { // else nothing is sealed under another one
 		go fleet.Reseal(ctx, c.kept.book, nil)
 	}
@@ -52,7 +58,7 @@ func historyOf(principal string) string {
 
 // bound bounds a question to the book. It fails at once while NATS does not answer.
 func (h *clusterHistory) bound(ctx context.Context) (context.Context, context.CancelFunc, error) {
-	if !h.up() {
+	if !h.of.Up() {
 		return nil, nil, engine.ErrUnavailable
 	}
 	ctx, cancel := context.WithTimeout(ctx, bookTime)
@@ -70,12 +76,26 @@ func (h *clusterHistory) put(ctx context.Context, principal, key string, value [
 	if _, _, err := h.book.Change(ctx, keys+key, value, 0, h.keep); err != nil {
 		return err
 	}
-	if rand.IntN(h.share/historyTrims) < len(value) {
+	if !h.takeRoom(keys, len(value)) {
 		if err := fleet.Trim(ctx, h.book, keys+">", h.share); err != nil {
 			h.log.Warn("a principal has more conversations than it may", "principal", principal, "error", err)
+			return nil
 		}
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.room[keys] = h.share / historyTrims / max(len(h.of.Nodes()), 1)
 	}
 	return nil
+}
+
+// takeRoom takes what a value has put, and reports whether there was room for it: none before the first one.
+func (h *clusterHistory) takeRoom(keys string, size int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if size > 0 {
+		h.room[keys] = max(h.room[keys]-size*4/3, -1) // as long as it is sealed
+	}
+	return h.room[keys] >= 0
 }
 
 // get returns a value, nil without one.
