@@ -22,11 +22,17 @@ func newBalancer(addresses []string) http.Handler {
 	for _, address := range addresses {
 		b.nodes = append(b.nodes, &url.URL{Scheme: "http", Host: address})
 	}
-	return &httputil.ReverseProxy{
+	proxy := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(b.nodes[0]); r.SetXForwarded() }, // RoundTrip chooses
 		Transport:     b,
 		FlushInterval: -1, // events are sent on at once
 	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Else the first byte of the answer closes the request's body, in which the transport may still look for the
+		// end, and the rest of the answer is lost.
+		http.NewResponseController(w).EnableFullDuplex()
+		proxy.ServeHTTP(w, r)
+	})
 }
 
 // RoundTrip implements http.RoundTripper.

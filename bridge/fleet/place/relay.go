@@ -80,6 +80,9 @@ func (r *relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			return
 		}
 	}
+	// Else the first byte of the answer closes the request's body, in which the transport may still look for the end,
+	// and the rest of the answer is lost.
+	http.NewResponseController(w).EnableFullDuplex()
 	r.proxy.ServeHTTP(w, req)
 }
 

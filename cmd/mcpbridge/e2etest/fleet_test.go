@@ -140,7 +140,10 @@ func balance(t testing.TB, nodes []*fleetNode) string {
 		target, _ := url.Parse(nodes[last.Add(1)%int64(len(nodes))].url)
 		r.SetURL(target)
 	}}
-	web := httptest.NewServer(proxy)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.NewResponseController(w).EnableFullDuplex() // else an answer may be cut off, see examples/fleet
+		proxy.ServeHTTP(w, r)
+	}))
 	t.Cleanup(web.Close)
 	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
 	return web.URL
