@@ -3,9 +3,13 @@
 package embedded_test
 
 import (
+	"bytes"
+	"crypto/tls"
 	"fmt"
+	"log/slog"
 	"net"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,6 +84,24 @@ func TestOneServer(t *testing.T) {
 		t.Error(err)
 	}
 	await(t, e, "a")
+}
+
+// A server whose connections are safe does not warn of them.
+func TestUnfoundedWarnings(t *testing.T) {
+	var log bytes.Buffer
+	join := freeAddresses(t, 2)
+	s, err := embedded.Start(embedded.Options{
+		Cluster: "c", Node: "a", Join: join, Listen: join[0], Password: "secret", Dir: t.TempDir(),
+		TLS: &tls.Config{InsecureSkipVerify: true, VerifyConnection: func(tls.ConnectionState) error { return nil }},
+		Log: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if text := log.String(); strings.Contains(text, "PRODUCTION") || strings.Contains(text, "Plaintext") {
+		t.Error(text)
+	}
 }
 
 func TestBadOptions(t *testing.T) {
