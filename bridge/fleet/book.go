@@ -226,7 +226,7 @@ func (b *Book) seal(key string, value []byte) []byte {
 // open returns what seal has sealed for a key, and whether that was with another secret than the first; nil for any
 // other text.
 func (b *Book) open(key string, sealed []byte) (value []byte, old bool) {
-	plain, old, err := b.node.opts.Keys.openWith(sealedBook, string(sealed))
+	plain, old, err := b.node.opts.Keys.open(sealedBook, string(sealed))
 	value, here := bytes.CutPrefix(plain, []byte(b.place(key)))
 	if err != nil || !here {
 		return nil, false

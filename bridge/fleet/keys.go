@@ -155,14 +155,8 @@ func (k *Keys) seal(purpose string, data []byte) string {
 	return base64.RawURLEncoding.EncodeToString(seal.Seal(out, nil, data, []byte(purpose)))
 }
 
-// open returns the data of what seal has sealed for a purpose.
-func (k *Keys) open(purpose, sealed string) ([]byte, error) {
-	data, _, err := k.openWith(purpose, sealed)
-	return data, err
-}
-
-// openWith is open, and says whether it was sealed with another secret than the first.
-func (k *Keys) openWith(purpose, sealed string) (data []byte, old bool, err error) {
+// open returns the data of what seal has sealed for a purpose, and whether that was with another secret than the first.
+func (k *Keys) open(purpose, sealed string) (data []byte, old bool, err error) {
 	raw, err := base64.RawURLEncoding.DecodeString(sealed)
 	if err != nil || base64.RawURLEncoding.EncodeToString(raw) != sealed { // of several spellings one counts
 		return nil, false, errForeign

@@ -128,7 +128,7 @@ func (n *Node) Seal(purpose string, data []byte) string {
 // Open returns what Seal has sealed for a purpose, and the run that did, "" for this one, or the run that is known to
 // have gone on with a session of this one; ok is false for any other text.
 func (n *Node) Open(purpose, sealed string) (data []byte, by string, ok bool) {
-	plain, err := n.opts.Keys.open(purpose, sealed)
+	plain, _, err := n.opts.Keys.open(purpose, sealed)
 	if err != nil {
 		return nil, "", false
 	}

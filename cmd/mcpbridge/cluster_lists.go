@@ -4,11 +4,26 @@ import (
 	"encoding/json"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
-	"github.com/mcpbridge/mcpbridge/bridge/fleet/engine"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 )
 
-const listsEvent = "lists" // the subject, and the purpose of what is sealed
+// hear calls f with what other nodes say of a subject, until stop.
+func hear[T any](c *cluster, subject string, f func(T)) (stop func(), err error) {
+	return c.engine.Subscribe(subject, func(sealed []byte) {
+		var said T
+		if data, by, ok := c.node.Open(subject, string(sealed)); ok && by != "" && json.Unmarshal(data, &said) == nil {
+			f(said)
+		}
+	})
+}
+
+// say tells the other nodes something of a subject, which is lost while NATS is away.
+func (c *cluster) say(subject string, what any) {
+	data, _ := json.Marshal(what) // cannot fail
+	_ = c.engine.Publish(subject, []byte(c.node.Seal(subject, data)))
+}
+
+const listsEvent = "lists"
 
 // changedList is a list of a server that has changed.
 type changedList struct {
@@ -20,10 +35,8 @@ type changedList struct {
 // shareLists tells the other nodes which lists of servers have changed, and lists again what has changed there, until
 // stop is called. What one is told while NATS is away it finds when a caller lists.
 func (c *cluster) shareLists(live *stack.Live, pool *stack.Pool) (stop func(), err error) {
-	stop, err = c.engine.Subscribe(listsEvent, func(e engine.Event) {
-		var changed changedList
-		data, by, ok := c.node.Open(listsEvent, string(e.Data))
-		if !ok || by == "" || json.Unmarshal(data, &changed) != nil || changed.Kind >= bridge.ListKinds {
+	stop, err = hear(c, listsEvent, func(changed changedList) {
+		if changed.Kind >= bridge.ListKinds {
 			return
 		}
 		for _, client := range live.Stack().Clients() {
@@ -33,8 +46,7 @@ func (c *cluster) shareLists(live *stack.Live, pool *stack.Pool) (stop func(), e
 		}
 	})
 	tell := func(server, owner string, kind bridge.ListKind, digest string) {
-		data, _ := json.Marshal(changedList{server, owner, kind, digest}) // cannot fail
-		_ = c.engine.Publish(listsEvent, []byte(c.node.Seal(listsEvent, data)))
+		c.say(listsEvent, changedList{server, owner, kind, digest})
 	}
 	pool.Changed.Store(&tell)
 	return stop, err

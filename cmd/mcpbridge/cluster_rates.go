@@ -2,16 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"time"
 
-	"github.com/mcpbridge/mcpbridge/bridge/fleet/engine"
 	"github.com/mcpbridge/mcpbridge/bridge/rates"
 )
 
 const (
-	ratesEvent = "rates" // the subject, and the purpose of what is sealed
+	ratesEvent = "rates"
 	ratesTime  = 100 * time.Millisecond
 	ratesMost  = 500 // of one event
 )
@@ -19,13 +17,7 @@ const (
 // shareRates tells the other nodes what callers have used of their rates here, and takes what they have used
 // there, until ctx ends. While NATS is away each node counts alone: what is lost is not told later.
 func (c *cluster) shareRates(ctx context.Context, buckets *rates.Buckets) error {
-	stop, err := c.engine.Subscribe(ratesEvent, func(e engine.Event) {
-		var uses []rates.Use
-		data, by, ok := c.node.Open(ratesEvent, string(e.Data))
-		if ok && by != "" && json.Unmarshal(data, &uses) == nil {
-			buckets.Take(uses)
-		}
-	})
+	stop, err := hear(c, ratesEvent, buckets.Take)
 	if err != nil {
 		return err
 	}
@@ -40,8 +32,7 @@ func (c *cluster) shareRates(ctx context.Context, buckets *rates.Buckets) error 
 				return
 			}
 			for uses := range slices.Chunk(buckets.Used(), ratesMost) {
-				data, _ := json.Marshal(uses) // cannot fail
-				_ = c.engine.Publish(ratesEvent, []byte(c.node.Seal(ratesEvent, data)))
+				c.say(ratesEvent, uses)
 			}
 		}
 	}()

@@ -270,8 +270,7 @@ func (b *Bucket) adjust(ctx context.Context, s jetstream.Stream) jetstream.Strea
 	return adjusted
 }
 
-// support refuses a NATS that would take what it does not know for what it does: counters are the newest
-// that is needed here, and expiry of single keys.
+// support refuses a NATS that would take what it does not know, such as the expiry of single keys, for what it does.
 func (e *Engine) support(ctx context.Context) error {
 	if e.supported.Load() {
 		return nil

@@ -58,13 +58,12 @@ type Engine struct {
 	supported  atomic.Bool  // by the version of NATS
 	complaint  atomic.Value // the text of the last error that was logged
 
-	mu       sync.Mutex      // guards what follows
-	link     context.Context // ends with the connection; nil without one
-	unlink   context.CancelFunc
-	linked   chan struct{} // closed when there is a connection; never nil
-	ending   bool
-	self     *Node // what Announce was called with
-	counters map[time.Duration]*Bucket
+	mu     sync.Mutex      // guards what follows
+	link   context.Context // ends with the connection; nil without one
+	unlink context.CancelFunc
+	linked chan struct{} // closed when there is a connection; never nil
+	ending bool
+	self   *Node // what Announce was called with
 
 	presence *Bucket            // with an entry for each node
 	revision uint64             // of this node's; used by the keeper, then by Close
@@ -98,8 +97,7 @@ func Open(o Options) (*Engine, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	e := &Engine{options: o, log: o.Log, prefix: "mb." + o.Cluster + ".", closed: make(chan struct{}), linked: make(chan struct{}), kick: make(chan struct{}, 1),
-		counters: map[time.Duration]*Bucket{}}
+	e := &Engine{options: o, log: o.Log, prefix: "mb." + o.Cluster + ".", closed: make(chan struct{}), linked: make(chan struct{}), kick: make(chan struct{}, 1)}
 	e.epoch.Store(uint64(time.Now().UnixMilli()))
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	if err := e.connect(); err != nil {

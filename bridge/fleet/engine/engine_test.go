@@ -22,7 +22,7 @@ func TestCloseWaits(t *testing.T) {
 		e := openUp(t, p.url(), "a")
 		announce(t, e, Node{})
 		until(t, "held", e.Lease("x").OnHolder, mine)
-		if _, err := e.Subscribe("x", func(Event) {}); err != nil {
+		if _, err := e.Subscribe("x", func([]byte) {}); err != nil {
 			t.Fatal(err)
 		}
 		e.OnNodes(func([]Node) {})

@@ -3,26 +3,16 @@ package engine
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 )
 
-// Event is what a node published. Its data must not be changed.
-type Event struct {
-	From    string // the node's id
-	Subject string
-	Data    []byte
-}
-
-const fromHeader = "Mb-Node"
-
 // Publish sends an event to all nodes that subscribed to the subject, this one too. Nobody gets it later, and
 // nobody says who got it. The error is ErrTooLarge, or ErrUnavailable if there is no connection.
 func (e *Engine) Publish(to string, data []byte) error {
 	err := error(nil)
-	switch m := (&nats.Msg{Subject: e.prefix + "ev." + subject(to), Header: nats.Header{fromHeader: {e.options.Node}}, Data: data}); {
+	switch m := (&nats.Msg{Subject: e.prefix + "ev." + subject(to), Data: data}); {
 	case len(data) > MaxSize:
 		err = ErrTooLarge
 	case !e.conn.IsConnected():
@@ -33,11 +23,11 @@ func (e *Engine) Publish(to string, data []byte) error {
 	return failure(e.ctx, "publish "+to, err)
 }
 
-// Subscribe calls f with the events whose subjects match a pattern, as in Bucket.Watch, until stop. Those of a
+// Subscribe calls f with the data of the events of a subject, until stop; f must not change it. Those of a
 // node come in the order in which it published them, one call at a time. Events are lost while the connection is,
 // and if f is too slow for too long, which is logged.
-func (e *Engine) Subscribe(to string, f func(Event)) (stop func(), err error) {
-	sub, err := e.conn.SubscribeSync(e.prefix + "ev." + pattern(to))
+func (e *Engine) Subscribe(to string, f func(data []byte)) (stop func(), err error) {
+	sub, err := e.conn.SubscribeSync(e.prefix + "ev." + subject(to))
 	if err != nil {
 		return nil, failure(e.ctx, "subscribe to "+to, err)
 	}
@@ -57,8 +47,7 @@ func (e *Engine) Subscribe(to string, f func(Event)) (stop func(), err error) {
 			case err != nil:
 				e.log.Warn("events were lost", "subject", to, "error", err)
 			default:
-				name, _ := key(strings.TrimPrefix(m.Subject, e.prefix+"ev."))
-				f(Event{From: m.Header.Get(fromHeader), Subject: name, Data: m.Data})
+				f(m.Data)
 			}
 		}
 	})
