@@ -24,6 +24,9 @@ func init() {
 	}
 }
 
+// releaseAfter is when the memory that its start took is released.
+const releaseAfter = 500 * time.Millisecond
+
 // orphanGrace is how long the groups of a killed program are given to end, less than it takes a
 // person to start the program again.
 const orphanGrace = 2 * time.Second
@@ -39,7 +42,8 @@ func supervise(r io.Reader) {
 		// For top and pgrep, which would show "exe". The kernel takes 15 bytes.
 		_ = os.WriteFile("/proc/self/comm", []byte(Name[:15]), 0)
 	}
-	ReleasePages()
+	// Not at once: the program and its children are about to start, too.
+	time.AfterFunc(releaseAfter, ReleasePages)
 	endOrphans(readGroups(r), os.Getenv(MarksVariable))
 }
 
