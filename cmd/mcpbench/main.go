@@ -48,7 +48,7 @@ func commands() []command {
 		{"gateways", "gateways [--gateways FILE]", "list the gateways that are known, and how to install each", false, prepareGateways},
 		{"load", "load --url URL [--callers N] [--payload BYTES]", "put load on one server and check its answers", true, prepareLoad},
 		{"echo", "echo [--listen HOST:PORT]", "be the server behind the gateways", false, prepareEcho},
-		{"floor", "floor --listen HOST:PORT [--upstream URL | -- COMMAND]", "be the least that a gateway can do", true, prepareFloor},
+		{"floor", "floor --listen HOST:PORT [--upstream URL,… | -- COMMAND]", "be the least that a gateway can do", true, prepareFloor},
 	}
 }
 
@@ -142,27 +142,35 @@ func prepareEcho(f *pflag.FlagSet) action {
 		if *listen == "" {
 			return echo.ServeStdio(os.Stdin, out)
 		}
-		return serve(ctx, *listen, echo)
+		return serve(ctx, *listen, &http.Server{Handler: echo})
 	}
 }
 
 func prepareFloor(f *pflag.FlagSet) action {
 	listen := f.String("listen", "127.0.0.1:7333", "serve streamable HTTP on /mcp of this `HOST:PORT`")
-	url := f.String("upstream", "", "pass calls on to the server at this `URL` instead of a command")
+	urls := f.StringSlice("upstream", nil, "pass calls on to the server at this `URL` instead of a command; given several, those of a connection to one of them")
+	times := f.Int("times", 1, "start the command `N` times, and pass the calls of a connection on to one of them")
 	return func(ctx context.Context, words []string, _, _ io.Writer) error {
 		switch {
-		case (*url == "") == (len(words) == 0):
+		case (len(*urls) == 0) == (len(words) == 0):
 			return errors.New("floor: expected either --upstream URL or -- COMMAND")
-		case *url != "":
-			return serve(ctx, *listen, upstream.FloorHTTP(*url))
+		case *times < 1:
+			return errors.New("floor: expected --times of at least 1")
+		}
+		var handlers []http.Handler
+		for _, url := range *urls {
+			handlers = append(handlers, upstream.FloorHTTP(url))
 		}
 		open, stop := context.WithCancelCause(ctx)
 		defer stop(nil)
-		handler, err := upstream.FloorStdio(words, stop)
-		if err != nil {
-			return err
+		for len(words) > 0 && len(handlers) < *times {
+			handler, err := upstream.FloorStdio(words, stop)
+			if err != nil {
+				return err
+			}
+			handlers = append(handlers, handler)
 		}
-		if err := serve(open, *listen, handler); err != nil || ctx.Err() != nil {
+		if err := serve(open, *listen, upstream.Spread(handlers)); err != nil || ctx.Err() != nil {
 			return err
 		}
 		return context.Cause(open)
@@ -170,13 +178,13 @@ func prepareFloor(f *pflag.FlagSet) action {
 }
 
 // serve serves until the context ends, which is not an error.
-func serve(ctx context.Context, address string, handler http.Handler) error {
+func serve(ctx context.Context, address string, server *http.Server) error {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return err
 	}
 	defer context.AfterFunc(ctx, func() { l.Close() })()
-	if err = http.Serve(l, handler); ctx.Err() != nil {
+	if err = server.Serve(l); ctx.Err() != nil {
 		return nil
 	}
 	return err

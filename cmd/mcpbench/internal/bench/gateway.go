@@ -16,7 +16,8 @@ import (
 // are replaced: {home} the folder that gateways are installed in, {dir} an empty one, {port} a free
 // port, {config} the file that Config is written to, {servers} (a whole value) an object with Server
 // for each upstream, {n} the number of the upstream, {url} its URL, {command} its program, {args} (a
-// whole element of an array) its arguments, {upstream} its command line.
+// whole element of an array) its arguments, {upstream} its command line, {urls} the URLs of all upstreams
+// with commas between, {times} how many upstreams there are.
 type Gateway struct {
 	Name    string   `json:"name"`
 	Project string   `json:"project,omitempty"` // its page
@@ -149,6 +150,7 @@ func (g Gateway) fill(c Cell, echo, urls []string, dir, port string) (Gateway, e
 		}
 		all["s"+strconv.Itoa(i)] = u.Server
 	}
+	v["urls"], v["times"] = strings.Join(urls, ","), strconv.Itoa(len(urls))
 	v["url"], v["dir"], v["port"], v["config"], v["servers"] = urls[0], dir, port, filepath.Join(dir, "config.json"), all
 	return fill(g, v)
 }

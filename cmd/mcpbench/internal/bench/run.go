@@ -179,9 +179,10 @@ func (s *stage) sample(ctx context.Context, c Cell, a arm) (*Sample, error) {
 	if c.Seconds > 0 {
 		length = time.Duration(c.Seconds) * time.Second
 	}
+	warm := s.Warm * time.Duration(max(1, c.Servers/4)) // a gateway may connect to each server for each caller meanwhile
 	calls, err := load.Load{
 		Target: a.target, Tool: a.tool, Callers: c.Callers, Payload: c.Payload, List: c.Kind == Lists, Tools: c.Tools,
-		Warm: s.Warm, Length: length,
+		Warm: warm, Length: length,
 		Measure: func(pid int) func() {
 			pid = max(pid, a.pid())
 			host.ResetPeak(pid)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -101,6 +102,35 @@ func talk(t *testing.T, target client.Target) {
 		if modern := bytes.Contains(result, []byte("resultType")); modern != target.Modern {
 			t.Errorf("modern %t: %.100q", target.Modern, result)
 		}
+	}
+}
+
+// The connections of a floor take its servers in turn.
+func TestSpread(t *testing.T) {
+	var handlers []http.Handler
+	for i := range 3 {
+		handlers = append(handlers, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, i) }))
+	}
+	s := httptest.NewUnstartedServer(nil)
+	s.Config = Spread(handlers)
+	s.Start()
+	defer s.Close()
+	seen := map[string]int{}
+	for range 6 {
+		client := &http.Client{Transport: &http.Transport{}}
+		for range 2 {
+			answer, err := client.Get(s.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, _ := io.ReadAll(answer.Body)
+			answer.Body.Close()
+			seen[string(text)]++
+		}
+		client.CloseIdleConnections()
+	}
+	if fmt.Sprint(seen) != "map[0:4 1:4 2:4]" {
+		t.Errorf("requests to each: %v", seen)
 	}
 }
 

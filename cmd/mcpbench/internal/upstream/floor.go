@@ -3,8 +3,10 @@ package upstream
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"strconv"
@@ -52,6 +54,25 @@ func FloorHTTP(url string) http.Handler {
 		w.Write(body)
 		return nil
 	})
+}
+
+// Spread serves each connection by another handler, in turn: the least that a gateway in front of several
+// servers can do.
+func Spread(handlers []http.Handler) *http.Server {
+	if len(handlers) == 1 {
+		return &http.Server{Handler: handlers[0]}
+	}
+	type key struct{}
+	next := 0
+	return &http.Server{
+		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
+			next++
+			return context.WithValue(ctx, key{}, handlers[next%len(handlers)])
+		},
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			r.Context().Value(key{}).(http.Handler).ServeHTTP(w, r)
+		}),
+	}
 }
 
 // pass copies headers.
