@@ -14,9 +14,9 @@ type Visit struct {
 	address   string
 }
 
-// Visit begins a login. redirect is where the browser returns to. cause is what needs it, an error of this
-// Client or of another one of the server, or nil.
-func (c *Client) Visit(ctx context.Context, redirect string, cause error) (*Visit, error) {
+// Visit begins a login. redirect is where the browser returns to. id is shown behind a dot at the end of the
+// State. cause is what needs it, an error of this Client or of another one of the server, or nil.
+func (c *Client) Visit(ctx context.Context, redirect, id string, cause error) (*Visit, error) {
 	var scopes []string
 	if wanted := (*LoginError)(nil); errors.As(cause, &wanted) {
 		scopes = wanted.Scopes
@@ -26,7 +26,7 @@ func (c *Client) Visit(ctx context.Context, redirect string, cause error) (*Visi
 	if err != nil {
 		return nil, err
 	}
-	l.redirect = redirect
+	l.redirect, l.state = redirect, l.state+"."+id
 	// One registration does for all identities.
 	registrar := c.beside(c.cfg)
 	registrar.key = c.keyOf("\x00clients")

@@ -25,6 +25,7 @@ const (
 type Desk struct {
 	mu     sync.Mutex // guards the fields below, and those of the logins
 	base   string     // the address of the bridge, without a slash at its end
+	fleet  Fleet
 	logins map[string]*login
 }
 
@@ -68,7 +69,11 @@ func (d *Desk) Begin(of Account, client *oauth.Client, cause error) (link string
 	if under := d.of(of); len(under) >= mostLogins {
 		delete(d.logins, under[0].id)
 	}
-	l := &login{id: rand.Text(), of: of, client: client, cause: cause, expires: time.Now().Add(life)}
+	id := rand.Text()
+	if d.fleet.NewID != nil {
+		id = d.fleet.NewID()
+	}
+	l := &login{id: id, of: of, client: client, cause: cause, expires: time.Now().Add(life)}
 	if d.logins == nil {
 		d.logins = map[string]*login{}
 	}
@@ -97,51 +102,78 @@ func (d *Desk) of(of Account) (all []*login) {
 	return all
 }
 
-// Finish keeps the login whose page has shown a code, and returns who has logged in, "" if that is not
-// known.
+// Finish keeps the login whose page has shown a code, whatever node of the Fleet has it, and returns who has
+// logged in, "" if that is not known.
 func (d *Desk) Finish(ctx context.Context, of Account, code string) (who string, err error) {
-	found, err := d.take(of, code)
-	if err != nil {
-		return "", err
+	code = plain(code)
+	best := d.FinishHere(ctx, of, code)
+	if finish := d.nodes().Finish; finish != nil && best.Stage < failed {
+		for _, o := range finish(ctx, of, code) {
+			if o.Stage > best.Stage {
+				best = o
+			}
+		}
 	}
-	if err := found.visit.Keep(ctx); err != nil {
-		return "", err
+	switch best.Stage {
+	case kept:
+		return best.Who, nil
+	case failed:
+		return "", errors.New(best.Fault)
+	case Away:
+		return "", errors.New("a node of the bridge that may have this login does not answer: try again")
+	case wrongCode:
+		return "", errors.New("that is not the code of the page: it has 8 letters and digits")
+	case unfinished:
+		return "", errors.New("nobody has logged in so far: open the link in a browser first, whose page shows a code at the end")
 	}
-	return found.who, nil
+	return "", errors.New("no login is under way: begin with a new link")
 }
 
-// take removes the login with a code.
-func (d *Desk) take(of Account, code string) (*login, error) {
-	code = strings.ToUpper(strings.NewReplacer("-", "", " ", "").Replace(strings.TrimSpace(code)))
+// FinishHere is Finish for the logins that this Desk has itself.
+func (d *Desk) FinishHere(ctx context.Context, of Account, code string) Outcome {
+	found, stage := d.take(of, code)
+	if found == nil {
+		return Outcome{Stage: stage}
+	}
+	if err := found.visit.Keep(ctx); err != nil {
+		return Outcome{Stage: failed, Fault: err.Error()}
+	}
+	return Outcome{Stage: kept, Who: found.who}
+}
+
+// take removes the login with a code. If there is none, the stage says why.
+func (d *Desk) take(of Account, code string) (l *login, stage int) {
+	code = plain(code)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.sweep()
-	under := d.of(of)
-	waiting := false
-	for _, l := range under {
+	for _, l := range d.of(of) {
 		if l.code == "" {
+			stage = max(stage, unfinished)
 			continue
 		}
-		waiting = true
+		stage = wrongCode
 		if subtle.ConstantTimeCompare([]byte(l.code), []byte(code)) == 1 {
 			delete(d.logins, l.id)
-			return l, nil
+			return l, kept
 		}
 		if l.tries++; l.tries >= mostTries {
 			delete(d.logins, l.id)
 		}
 	}
-	switch {
-	case waiting:
-		return nil, errors.New("that is not the code of the page: it has 8 letters and digits")
-	case len(under) > 0:
-		return nil, errors.New("nobody has logged in so far: open the link in a browser first, whose page shows a code at the end")
-	}
-	return nil, errors.New("no login is under way: begin with a new link")
+	return nil, stage
 }
 
+const codeLength = 8
+
 // newCode returns a code: 40 random bits, which are easy to read.
-func newCode() string { return rand.Text()[:8] }
+func newCode() string { return rand.Text()[:codeLength] }
+
+// plain returns a code as newCode has written it. One that is too long stays so, and no longer than that.
+func plain(code string) string {
+	code = strings.ToUpper(strings.NewReplacer("-", "", " ", "").Replace(strings.TrimSpace(code)))
+	return code[:min(len(code), codeLength+1)]
+}
 
 // find returns a login that no browser has begun; nil if there is none with the id.
 func (d *Desk) find(id string) *login {
@@ -164,7 +196,7 @@ func (d *Desk) leave(ctx context.Context, id string) (address, cookie string, er
 	}
 	l.cookie = rand.Text()
 	d.mu.Unlock()
-	visit, err := l.client.Visit(ctx, base+callbackPath, l.cause)
+	visit, err := l.client.Visit(ctx, base+callbackPath, id, l.cause)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err != nil {
@@ -199,17 +231,22 @@ func (d *Desk) visited(state string, cookie func(name string) string) (*login, e
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.sweep()
-	for _, l := range d.logins {
-		switch {
-		case l.visit == nil || l.answered || subtle.ConstantTimeCompare([]byte(l.visit.State()), []byte(state)) == 0:
-		case subtle.ConstantTimeCompare([]byte(cookie(cookieName(l.id))), []byte(l.cookie)) == 0:
-			return nil, errors.New("this login was begun in another browser: go on in that one")
-		default:
-			l.answered = true
-			return l, nil
-		}
+	l := d.logins[idOf(state)]
+	switch {
+	case l == nil || l.visit == nil || l.answered || subtle.ConstantTimeCompare([]byte(l.visit.State()), []byte(state)) == 0:
+		return nil, errGone
+	case subtle.ConstantTimeCompare([]byte(cookie(cookieName(l.id))), []byte(l.cookie)) == 0:
+		return nil, errors.New("this login was begun in another browser: go on in that one")
 	}
-	return nil, errGone
+	l.answered = true
+	return l, nil
 }
 
-func cookieName(id string) string { return "mcpbridge-login-" + id[:8] }
+// idOf returns the id of the login that has a state.
+func idOf(state string) string {
+	_, id, _ := strings.Cut(state, ".")
+	return id
+}
+
+// cookieName returns the name of the cookie of a login. Ids may begin alike.
+func cookieName(id string) string { return "mcpbridge-login-" + id[len(id)-8:] }

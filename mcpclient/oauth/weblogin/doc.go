@@ -17,5 +17,10 @@
 // A link works once and for ten minutes. The browser that has opened it has a cookie, without which the
 // answer of the authorization server is not accepted: the address there cannot be handed on either.
 //
-// desk.go has the logins, pages.go what browsers see.
+// # Several nodes
+//
+// In a [Fleet] a login stays with the node that has given the link, whose name its id has. Whatever node a
+// browser reaches forwards its requests to that one, and whatever node gets the code asks the others.
+//
+// desk.go has the logins, pages.go what browsers see, fleet.go what there is of other nodes.
 package weblogin

@@ -22,7 +22,13 @@ func (d *Desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Content-Type-Options", "nosniff")
+	query := r.URL.Query()
+	id := query.Get("id")
+	if r.URL.Path == callbackPath {
+		id = idOf(query.Get("state"))
+	}
 	switch {
+	case d.elsewhere(w, r, id):
 	case r.URL.Path == loginPath && r.Method == http.MethodGet:
 		d.serveLink(w, r)
 	case r.URL.Path == loginPath && r.Method == http.MethodPost:
