@@ -377,10 +377,10 @@ func (s *Server) runOf(m *wire.Message) (run string) {
 	return run
 }
 
-// NewID returns an id of something that a handler of Options.Protected keeps, which says that this node has it.
+// NewID returns an id of something that a handler of Options.Protected or Options.Foreign keeps, which says that this node has it.
 func (s *Server) NewID() string { return s.newOwnedID(sealedKept) }
 
-// Elsewhere lets the node that has what an id of NewID names answer a request to a handler of Options.Protected. body
+// Elsewhere lets the node that has what an id of NewID names answer a request to such a handler. body
 // is what has been read of it; nil means nothing. answered is false if that node is this one or has ended, or the id
 // is another. Before an error nothing has been answered: if it is a *toolformat.Error, the request may be sent again,
 // else it may have run.

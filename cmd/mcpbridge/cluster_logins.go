@@ -5,8 +5,11 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"log/slog"
+	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +19,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/secret"
 	"github.com/mcpbridge/mcpbridge/mcpclient/oauth"
+	"github.com/mcpbridge/mcpbridge/mcpclient/oauth/weblogin"
 )
 
 const (
@@ -24,6 +28,8 @@ const (
 	lockTime   = 90 * time.Second // after which that of a node that has died is gone; longer than what is done under it
 	lockPause  = 100 * time.Millisecond
 	keepTime   = 20 * time.Second // for which what was obtained is tried to be kept: the authorization server may not give it again
+	codeTime   = 30 * time.Second // that other nodes may take for a code; longer than keepTime
+	codePath   = "/peer/code"     // where a node takes the code of a login that it may have
 	noLogin    = "-"              // the value of one that has ended: the copies of nodes that were away are not it
 )
 
@@ -249,4 +255,38 @@ func (l *live) shareLogins(ctx context.Context) {
 		}
 	}, l.log)
 	go fleet.Reseal(ctx, book, logins.lockLogin)
+}
+
+// serveCode answers codePath.
+func (l *live) serveCode(w http.ResponseWriter, r *http.Request) {
+	of := weblogin.Account{Server: r.FormValue("server"), Principal: r.FormValue("principal")}
+	json.NewEncoder(w).Encode(l.pool.Desk.FinishHere(r.Context(), of, r.FormValue("code")))
+}
+
+// shareDesk lets people log in to servers at whatever node of a cluster they reach.
+func (l *live) shareDesk(commands *control) {
+	if l.cluster == nil {
+		return
+	}
+	l.pool.Desk.SetFleet(weblogin.Fleet{NewID: l.front.NewID, Elsewhere: l.front.Elsewhere, Finish: func(ctx context.Context, of weblogin.Account, code string) []weblogin.Outcome {
+		ctx, cancel := context.WithTimeout(ctx, codeTime)
+		defer cancel()
+		path := codePath + "?" + url.Values{"server": {of.Server}, "principal": {of.Principal}, "code": {code}}.Encode()
+		return ofNodes(l.cluster, func(n *nodeState) (o weblogin.Outcome) {
+			if n.This {
+				return o
+			}
+			switch err := commands.ask(ctx, n, path, &o); {
+			case errors.Is(err, errOlder): // it has no login that another node gets codes of
+			case err != nil:
+				if ctx.Err() == nil {
+					l.log.Warn("a node cannot be asked for a login", "node", n.Name, "reason", err)
+				}
+				o.Stage = weblogin.Away
+			case o.Stage > weblogin.Away: // it was that node's
+				cancel()
+			}
+			return o
+		})
+	}})
 }

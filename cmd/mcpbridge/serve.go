@@ -135,10 +135,11 @@ func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error
 		l.cluster.places = l.opts.Places
 		l.cluster.places.Join(l.cluster.node, l.cluster.engine, l.cluster.self.ID)
 		opts.Nodes, commands.cluster = l.cluster.node, l.cluster
-		opts.Peers = map[string]http.Handler{psPath: http.HandlerFunc(commands.servePs), auditPath: http.HandlerFunc(commands.serveAudit), place.Path: l.cluster.places, web.NodesPath: l.pool.Lending()}
+		opts.Peers = map[string]http.Handler{psPath: http.HandlerFunc(commands.servePs), auditPath: http.HandlerFunc(commands.serveAudit), codePath: http.HandlerFunc(l.serveCode), place.Path: l.cluster.places, web.NodesPath: l.pool.Lending()}
 	}
 	l.front = mcpserver.New(l, opts)
 	commands.askNode = l.front.Ask
+	l.shareDesk(commands)
 	if l.cfg.Path != "" {
 		defer onHangup(l.applyAnew, end)()
 	}
