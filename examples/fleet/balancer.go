@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -22,21 +23,24 @@ func newBalancer(addresses []string) http.Handler {
 	for _, address := range addresses {
 		b.nodes = append(b.nodes, &url.URL{Scheme: "http", Host: address})
 	}
-	proxy := &httputil.ReverseProxy{
+	return &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(b.nodes[0]); r.SetXForwarded() }, // RoundTrip chooses
 		Transport:     b,
 		FlushInterval: -1, // events are sent on at once
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// Else the first byte of the answer closes the request's body, in which the transport may still look for the
-		// end, and the rest of the answer is lost.
-		http.NewResponseController(w).EnableFullDuplex()
-		proxy.ServeHTTP(w, r)
-	})
 }
 
 // RoundTrip implements http.RoundTripper.
 func (b *balancer) RoundTrip(r *http.Request) (resp *http.Response, err error) {
+	body := io.Reader(r.Body)
+	if r.ContentLength > 0 {
+		// The transport looks for the end when it has sent all, and by then the first byte of the answer may have
+		// closed the body.
+		body = io.LimitReader(body, r.ContentLength)
+	}
+	if r.Body != nil {
+		r.Body = io.NopCloser(body) // for the next node, if this one is not reached
+	}
 	for range b.nodes {
 		r.URL.Host = b.nodes[b.last.Add(1)%uint64(len(b.nodes))].Host
 		resp, err = http.DefaultTransport.RoundTrip(r)

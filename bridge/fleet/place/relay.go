@@ -33,6 +33,9 @@ func newRelay(ctx context.Context, own Way) *relay {
 	r.proxy = &httputil.ReverseProxy{
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL.Scheme, p.Out.URL.Host, p.Out.Host = "http", "lent", p.In.Host
+			if p.Out.ContentLength > 0 {
+				p.Out.Body = &sized{io.LimitReader(p.Out.Body, p.Out.ContentLength), p.Out.Body}
+			}
 		},
 		Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 100, IdleConnTimeout: time.Minute, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			dial, _, err := own()
@@ -51,6 +54,14 @@ func newRelay(ctx context.Context, own Way) *relay {
 		},
 	}
 	return r
+}
+
+// sized is a body of which it is known where it ends. The transport looks for that end when it has sent all, and gives
+// the connection up if it cannot: net/http closes the body of a request with the first byte of its answer, which may
+// have come by then.
+type sized struct {
+	io.Reader
+	io.Closer
 }
 
 // serve serves the connections that are handed over.
@@ -80,9 +91,6 @@ func (r *relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			return
 		}
 	}
-	// Else the first byte of the answer closes the request's body, in which the transport may still look for the end,
-	// and the rest of the answer is lost.
-	http.NewResponseController(w).EnableFullDuplex()
 	r.proxy.ServeHTTP(w, req)
 }
 

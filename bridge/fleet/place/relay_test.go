@@ -4,14 +4,13 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
+	"testing/iotest"
 )
 
 // A call for which no connection can be made has surely not run. One whose connection breaks may have.
@@ -48,31 +47,19 @@ func TestRelayNotRun(t *testing.T) {
 	}
 }
 
-// An answer is passed on as it comes, also before the request has been sent whole.
-func TestRelayAnswersEarly(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		http.NewResponseController(w).EnableFullDuplex()
-		io.WriteString(w, "early")
-	}))
+// A request that is sent whole is not read again for its end: net/http may have closed its body by then, and the answer
+// would be cut off.
+func TestRelayAnswer(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) }))
 	defer server.Close()
-	front := httptest.NewServer(newRelay(t.Context(), func() (func(context.Context) (net.Conn, error), <-chan struct{}, error) {
+	r := newRelay(t.Context(), func() (func(context.Context) (net.Conn, error), <-chan struct{}, error) {
 		return func(ctx context.Context) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", server.Listener.Addr().String())
 		}, nil, nil
-	}))
-	defer front.Close()
-	client, err := net.Dial("tcp", front.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	fmt.Fprint(client, "POST /mcp HTTP/1.1\r\nHost: lent\r\nContent-Length: 2\r\n\r\n{")
-	client.SetReadDeadline(time.Now().Add(time.Minute))
-	resp, err := http.ReadResponse(bufio.NewReader(client), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := io.ReadAll(resp.Body); err != nil || string(got) != "early" {
-		t.Errorf("%q, %v", got, err)
+	})
+	got, req := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/mcp", nil)
+	req.Body, req.ContentLength = io.NopCloser(io.MultiReader(strings.NewReader("{}"), iotest.ErrReader(errors.New("closed")))), 2
+	if r.ServeHTTP(got, req); got.Body.String() != "{}" {
+		t.Errorf("HTTP %d %q", got.Code, got.Body)
 	}
 }
