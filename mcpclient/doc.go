@@ -47,11 +47,11 @@
 //
 // # Goroutines
 //
-// Each link has one, supervise, which alone changes the link's state; Client.Close waits for it. A
-// conn starts others (background messages, questions to callers, listens, fetches of lists) with
-// start, and close waits for them. A carrier has those that read and write its stream, and its
-// close waits for them. Timers of a conn and a link end by themselves once they find it lost. A
-// panic of a caller's Notify or Ask ends where that is called (Config.recovered).
+// Each link has one, supervise, which alone changes the link's state, but while a connection is up;
+// Client.Close waits for it. A conn starts others (background messages, questions to callers,
+// listens, fetches of lists) with start, and close waits for them. A carrier has those that read and
+// write its stream, and its close waits for them. Timers of a conn and a link end by themselves once
+// they find it lost. A panic of a caller's Notify or Ask ends where that is called (Config.recovered).
 //
 // # Locks
 //

@@ -56,6 +56,8 @@ type link struct {
 	hurry  chan struct{} // holds a token if the link is not to wait for its next attempt
 
 	detour    detour // to the server, set by start and used by its goroutine alone; without Via it is zero
+	failures  int    // of attempts since a connection was steady; used by the link's goroutine alone
+	served    bool   // callers have had a connection; likewise
 	vendor    bool   // requests of the server that are not MCP's pass to the caller, whose own the link is
 	principal string // whose callers the link is for; "" for those of all
 
@@ -253,13 +255,12 @@ func (l *link) unavailable() *toolformat.Error {
 }
 
 // supervise makes the link's connection, again whenever it is lost, until the link ends. It runs
-// in the link's goroutine, and is the only function that changes the link's state.
+// in the link's goroutine, which alone changes the link's state. There is none while a connection is
+// up: the stack of each would take 4 KB.
 func (l *link) supervise() {
-	defer l.client.kept.release(l) // after every fetch: the connections have been closed
-	failures, served := 0, false
 	for l.ctx.Err() == nil {
 		if !l.awaitResumed() || l.cfg.Lazy && !(l.awaitDemand() && l.awaitResumed()) {
-			return
+			break
 		}
 		select {
 		case <-l.hurry: // this is the attempt that it asks for
@@ -267,38 +268,39 @@ func (l *link) supervise() {
 		}
 		l.setState(Connecting, nil, 0)
 		c, err := l.start()
-		if !served && l.handOver(c) {
+		if !l.served && l.handOver(c) {
 			if c != nil {
 				c.close()
 			}
-			return
+			break
 		}
 		if err == nil {
-			start := time.Now()
-			served = true
-			if err = l.serve(c); err == nil {
-				continue
-			}
-			if interrupted(err) {
-				l.cfg.Log.Info("connection ended", "reason", err)
-				continue
-			}
-			lived := time.Since(start)
-			if lived >= l.cfg.Steady {
-				failures = 0
-			}
-			if failures == 0 {
-				failures++
-				l.cfg.Log.Warn("connection lost, connecting again", "reason", detailed(err))
-				continue
-			}
-			err = fmt.Errorf("%w, %s after it was connected", err, lived.Round(time.Millisecond))
-		}
-		failures++
-		if l.ctx.Err() != nil || !l.backOff(err, failures) {
+			l.served = true
+			l.serve(c)
 			return
 		}
+		l.failures++
+		l.backOff(err)
 	}
+	l.client.kept.release(l) // after every fetch: the connections have been closed
+}
+
+// resume ends a connection that has been handed to callers, and goes on in a new goroutine of the link.
+func (l *link) resume(c *conn, start time.Time) {
+	err := l.retract(c)
+	lived := time.Since(start)
+	switch {
+	case err == nil:
+	case interrupted(err):
+		l.cfg.Log.Info("connection ended", "reason", err)
+	case l.failures == 0 || lived >= l.cfg.Steady:
+		l.failures = 1
+		l.cfg.Log.Warn("connection lost, connecting again", "reason", detailed(err))
+	default:
+		l.failures++
+		l.backOff(fmt.Errorf("%w, %s after it was connected", err, lived.Round(time.Millisecond)))
+	}
+	l.supervise()
 }
 
 // start makes a connection when a child may be started.
@@ -334,9 +336,9 @@ func (l *link) awaitDemand() bool {
 	}
 }
 
-// serve hands the connection to callers until it is lost, idle or no longer wanted, and closes
-// it. The error is the reason of a loss.
-func (l *link) serve(c *conn) error {
+// serve hands the connection to callers. resume runs when it is lost, idle or no longer wanted.
+func (l *link) serve(c *conn) {
+	start := time.Now()
 	l.logReady(c) // before callers have it
 	l.conn.Store(c)
 	l.setState(Ready, nil, 0)
@@ -346,13 +348,21 @@ func (l *link) serve(c *conn) error {
 	if l.client.stopped() != nil { // while it connected
 		c.lose(errStopped)
 	}
-	var lost error
-	select {
-	case <-c.life.Done():
-		if lost = c.reason(); lost == errIdle {
-			lost = nil
-		}
-	case <-l.ctx.Done():
+	l.client.wg.Add(1)
+	up, end := context.WithCancel(l.ctx)
+	context.AfterFunc(c.life, end)
+	context.AfterFunc(up, func() {
+		defer l.client.wg.Done()
+		end()
+		l.resume(c, start)
+	})
+}
+
+// retract takes the connection from callers, and closes it. The error is the reason of a loss.
+func (l *link) retract(c *conn) error {
+	lost := c.reason()
+	if lost == errIdle {
+		lost = nil
 	}
 	l.conn.Store(nil)
 	if lost != nil {
@@ -396,23 +406,26 @@ func (l *link) retireWhenIdle(c *conn) {
 }
 
 // backOff waits before the next attempt, longer with each failure and out of step with other
-// links; false means that the link has ended. A fault of the configuration is not tried again.
-func (l *link) backOff(err error, failures int) bool {
+// links, unless the link ends. A fault of the configuration is not tried again.
+func (l *link) backOff(err error) {
+	if l.ctx.Err() != nil {
+		return
+	}
 	l.client.up.Store(false)
 	if l.cfg.Fault != nil || l.cfg.Once {
 		l.setState(Failed, err, 0)
 		l.cfg.Log.Error("cannot be started", "reason", err)
 		<-l.ctx.Done()
-		return false
+		return
 	}
 	var retry <-chan time.Time // without a way to the server no attempt can succeed before there is one
 	if l.cfg.Via != nil && l.detour.dial == nil {
 		l.cfg.Log.Info("away", "reason", err)
 		l.setState(Failed, err, 0)
 	} else {
-		delay := min(l.cfg.RetryMax, l.cfg.RetryMin<<min(failures-1, 10))
+		delay := min(l.cfg.RetryMax, l.cfg.RetryMin<<min(l.failures-1, 10))
 		delay = delay/2 + rand.N(delay/2+1) // which panics without a range
-		l.cfg.Log.Warn("failed", "reason", detailed(err), "failures", failures, "retry_in", delay.Round(100*time.Millisecond))
+		l.cfg.Log.Warn("failed", "reason", detailed(err), "failures", l.failures, "retry_in", delay.Round(100*time.Millisecond))
 		l.setState(Failed, err, delay) // after the log: callers wait for the state
 		retry = time.After(delay)
 	}
@@ -421,7 +434,5 @@ func (l *link) backOff(err error, failures int) bool {
 	case <-l.detour.over:
 	case <-l.hurry:
 	case <-l.ctx.Done():
-		return false
 	}
-	return true
 }
