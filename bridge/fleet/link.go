@@ -42,11 +42,20 @@ const (
 	sealedProof     = "proof of another run" // purpose of proofs
 )
 
-// dial opens a link to a run of the node at a URL such as https://10.0.0.3:7332.
+// dial opens a link to a run of the node at a URL such as https://10.0.0.3:7332, until ctx ends.
 func (n *Node) dial(ctx context.Context, url string, to run) (*mux.Mux, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
+	stop := func() bool { return true }
+	defer func() { stop() }() // before cancel
 	dialer := websocket.Dialer{Subprotocols: []string{subprotocol}, HandshakeTimeout: handshakeTime}
+	dialer.NetDialContext = func(connecting context.Context, network, address string) (net.Conn, error) {
+		c, err := new(net.Dialer).DialContext(connecting, network, address)
+		if err == nil { // the Dialer heeds ctx only until then
+			stop = context.AfterFunc(ctx, func() { c.Close() })
+		}
+		return c, err
+	}
 	challenge := rand.Text()
 	header := http.Header{runHeader: {to.String()}, challengeHeader: {challenge}}
 	ws, response, err := dialer.DialContext(ctx, "ws"+strings.TrimPrefix(strings.TrimSuffix(url, "/"), "http")+peerPath, header)

@@ -3,6 +3,7 @@ package fleet
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"net"
@@ -16,9 +17,10 @@ import (
 )
 
 const (
-	redialAfter = time.Second // since a link could not be opened
-	maxIdle     = 512         // streams of a link that wait for their next request
-	idleTime    = time.Minute // for which they do; the other end waits longer
+	redialAfter = time.Second     // since a link could not be opened
+	linkTime    = 3 * time.Second // for which a request waits for a link
+	maxIdle     = 512             // streams of a link that wait for their next request
+	idleTime    = time.Minute     // for which they do; the other end waits longer
 )
 
 // peer is a run of another node, to which this one has a link since it has forwarded something there.
@@ -26,6 +28,9 @@ type peer struct {
 	node *Node
 	run  run
 	url  string
+
+	ctx    context.Context // ends with close
+	cancel context.CancelFunc
 
 	mu      sync.Mutex // guards the fields below
 	closed  bool
@@ -66,6 +71,7 @@ func (n *Node) peerAt(to run, url string) (*peer, *toolformat.Error) {
 	p := n.peers[to.String()]
 	if p == nil {
 		p = &peer{node: n, run: to, url: url}
+		p.ctx, p.cancel = context.WithCancel(n.ctx)
 		n.peers[to.String()] = p
 	}
 	return p, nil
@@ -153,7 +159,7 @@ func (n *Node) forget(nodes []engine.Node) {
 			n.mu.Lock()
 			delete(n.peers, name)
 			n.mu.Unlock()
-			p.close() // a link that is being opened ends
+			p.close()
 		}
 	}
 }
@@ -165,11 +171,12 @@ func (p *peer) linked() bool {
 	return p.link != nil
 }
 
-// close ends the link, with what is under way on it.
+// close ends the link, with what is under way on it, or that one is opened.
 func (p *peer) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
+	p.cancel()
 	if p.link != nil {
 		p.link.Close()
 	}
@@ -207,7 +214,9 @@ func (n *Node) open(ctx context.Context, name string) (*exchange, error) {
 	return p.take(ctx, "")
 }
 
-// connect waits until there is a link, and returns it, or an idle exchange on it.
+var errLinkTime = fmt.Errorf("there is none after %s", linkTime)
+
+// connect waits until there is a link, for no longer than linkTime, and returns it, or an idle exchange on it.
 func (p *peer) connect(ctx context.Context, key string) (*mux.Mux, *exchange, error) {
 	for {
 		p.mu.Lock()
@@ -229,10 +238,13 @@ func (p *peer) connect(ctx context.Context, key string) (*mux.Mux, *exchange, er
 		if link != nil || failed != nil {
 			return link, x, failed
 		}
+		bounded, done := context.WithTimeoutCause(ctx, linkTime, errLinkTime)
 		select {
 		case <-opening:
-		case <-ctx.Done():
-			return nil, nil, context.Cause(ctx)
+			done()
+		case <-bounded.Done():
+			done()
+			return nil, nil, context.Cause(bounded)
 		}
 	}
 }
@@ -275,7 +287,7 @@ func (p *peer) put(x *exchange, key string) {
 // open opens a link, and forgets it when it is lost.
 func (p *peer) open() {
 	log := p.node.opts.Log.With("node", p.run.String(), "url", p.url)
-	link, err := p.node.dial(p.node.ctx, p.url, p.run)
+	link, err := p.node.dial(p.ctx, p.url, p.run)
 	p.mu.Lock()
 	level := slog.LevelWarn
 	if p.failed != nil { // it was said before
