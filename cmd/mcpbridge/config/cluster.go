@@ -77,8 +77,10 @@ func readCluster(d *decoder, n node) (c cluster, ok bool) {
 		d.expected(n, `an object with "name", "secrets", and "nats" or "join"`)
 		return c, false
 	}
+	before := len(d.problems)
 	d.object(n, c.keys())
 	switch {
+	case len(d.problems) > before: // with a key that would be the one that is missing
 	case c.Name == "":
 		d.errorf(n, `"name" is missing: nodes of one name are one cluster`)
 	case len(c.Secrets) == 0:
