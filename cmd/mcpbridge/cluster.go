@@ -84,20 +84,33 @@ func joinCluster(cfg *config.Config, scheme string, address net.Addr, log *slog.
 	return joined, nil
 }
 
-// ready reports whether the node has been part of its cluster: the others know it, the sessions that begin here can move
-// to them, and it knows whether calls may run.
+// ready reports whether the node has been part of its cluster, and has not left it: the others know it, the sessions that
+// begin here can move to them, and it knows whether calls may run.
 func (c *cluster) ready() bool {
 	if _, left := c.node.Term(); !c.joined.Load() && left > 0 && c.engine.Up() && slices.ContainsFunc(c.state().Nodes, func(n nodeState) bool { return n.This }) {
 		c.joined.Store(true)
 	}
-	return c.joined.Load() && c.told.Load() // also while NATS is away
+	return c.joined.Load() && c.told.Load() && !c.engine.Superseded() // also while NATS is away
+}
+
+// away says why the node is not in touch with its cluster, "" if it is.
+func (c *cluster) away() string {
+	switch {
+	case c.engine.Superseded():
+		return "another node of the cluster has its name, " + c.self.ID
+	case !c.engine.Up():
+		return "NATS does not answer"
+	}
+	return ""
 }
 
 // unready says why the node is not ready.
 func (c *cluster) unready() string {
-	switch {
-	case !c.engine.Up():
-		return "not joined yet: its NATS does not answer"
+	switch away := c.away(); {
+	case c.engine.Superseded():
+		return away
+	case away != "":
+		return "not joined yet: " + away
 	case c.sealed.Load():
 		return sealedStop
 	}

@@ -20,7 +20,8 @@ import (
 // clusterState is a cluster as one of its nodes sees it, as nodes --json prints it.
 type clusterState struct {
 	Cluster string      `json:"cluster"`
-	Up      bool        `json:"up"` // its NATS answers
+	Up      bool        `json:"up"`             // its NATS answers
+	Away    string      `json:"away,omitempty"` // why it is not up
 	Nodes   []nodeState `json:"nodes"`
 }
 
@@ -44,7 +45,8 @@ type announced struct {
 
 // state returns the cluster as this node sees it.
 func (c *cluster) state() clusterState {
-	st := clusterState{Cluster: c.name, Up: c.engine.Up(), Nodes: []nodeState{}}
+	away := c.away()
+	st := clusterState{Cluster: c.name, Up: away == "", Away: away, Nodes: []nodeState{}}
 	own := c.said().Config
 	for _, n := range c.engine.Nodes() {
 		var told announced
@@ -128,11 +130,11 @@ func runNodes(ctx context.Context, args []string, std streams) error {
 
 // print prints a table of the nodes.
 func (st *clusterState) print(w io.Writer, now time.Time) error {
-	state := "NATS answers"
+	state := ", NATS answers"
 	if !st.Up {
-		state = "NATS does not answer: as last known"
+		state = " as last known: " + terminal.Inline(cmp.Or(st.Away, "NATS does not answer"))
 	}
-	output.Item(w, "cluster ", terminal.Inline(st.Cluster)+" ("+plural(len(st.Nodes), "node")+", "+state+")")
+	output.Item(w, "cluster ", terminal.Inline(st.Cluster)+" ("+plural(len(st.Nodes), "node")+state+")")
 	rows := [][]string{{"NODE", "STATE", "UP", "VERSION", "ADDRESS"}}
 	for _, n := range st.Nodes {
 		state := "up"

@@ -138,6 +138,9 @@ func only(err, except error) error {
 	return err
 }
 
+// Superseded reports whether this node has left the cluster for good, as a process with its id was started later.
+func (e *Engine) Superseded() bool { return e.superseded.Load() }
+
 var errSuperseded = errors.New("another process with the same node id was started later: give each node an id of its own")
 
 // present writes this node's entry, unless a later process with the same id has one.

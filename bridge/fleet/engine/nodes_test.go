@@ -98,6 +98,9 @@ func TestSameNodeTwice(t *testing.T) {
 	second := openUp(t, s.ClientURL(), "a")
 	announce(t, second, Node{Address: "2"})
 	until(t, "the first is down", first.OnUp, func(up bool) bool { return !up })
+	if !first.Superseded() || second.Superseded() {
+		t.Errorf("superseded: the first %t, the second %t", first.Superseded(), second.Superseded())
+	}
 	until(t, "the second", second.OnNodes, func(n []Node) bool { return len(n) == 1 && n[0].Address == "2" })
 	first.Close()
 	if n := second.Nodes(); len(n) != 1 || n[0].Address != "2" {

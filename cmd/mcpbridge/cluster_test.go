@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/fleet/engine"
+	"github.com/mcpbridge/mcpbridge/bridge/fleet/fleettest"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
+)
+
+// A node whose name another one has got says so, and is not ready, whether or not it has been.
+func TestNameOfAnotherNode(t *testing.T) {
+	setFolders(t)
+	nats, docs := fleettest.NATS(t), peer.NewServer(peer.Modern).Serve(t, nil)
+	s := serveConfig(t, fmt.Sprintf(`{"cluster": {"name": "test", "node": "a", "secrets": [%q], "nats": %q}, "mcpServers": {"docs": {"url": %q}}}`,
+		fleettest.Secret, nats, docs+"/mcp"), nil)
+	never := &cluster{name: "test", self: engine.Node{ID: "b"}, engine: fleettest.Engine(t, nats, "b")}
+	never.engine.Announce(never.self)
+	fleettest.Await(t, never.engine, 2)
+	deadline := time.Now().Add(patience)
+	until := func(done func() bool) {
+		t.Helper()
+		for !done() {
+			if time.Now().After(deadline) {
+				t.Fatal("that takes too long")
+			}
+		}
+	}
+	ready := func() (status int, said string) {
+		resp, said := s.send(http.MethodGet, "/readyz", "")
+		return resp.StatusCode, said
+	}
+	until(func() bool { status, _ := ready(); return status == http.StatusOK })
+	for _, name := range []string{"a", "b"} {
+		fleettest.Engine(t, nats, name).Announce(engine.Node{})
+	}
+	until(func() bool {
+		status, _ := ready()
+		return status == http.StatusServiceUnavailable && never.engine.Superseded()
+	})
+	if _, said := ready(); !strings.Contains(said, "cluster: another node of the cluster has its name, a\n") {
+		t.Error(said)
+	}
+	if got := printedBy(t, "nodes"); !strings.Contains(got, "cluster test (2 nodes as last known: another node of the cluster has its name, a)\n") {
+		t.Error(got)
+	}
+	if got := never.unready(); got != "another node of the cluster has its name, b" {
+		t.Error(got)
+	}
+}
