@@ -70,7 +70,8 @@ const (
 	// headerRepeated marks a forwarded request that may have run before.
 	headerRepeated = "Mcpbridge-Repeated"
 
-	adoptTime = time.Second // that it may take to find out who goes on with a session; then the client tries again
+	adoptTime = time.Second      // that it may take to find out who goes on with a session; then the client tries again
+	lostTime  = 10 * time.Second // the same for a request that was sent to a node which is lost since then
 )
 
 // forwardedKey marks the context of connections of other nodes.
@@ -164,13 +165,16 @@ func (f *forwarding) answerSession(nodes Nodes, sender identity) (answered bool)
 
 // adopt lets the run that goes on with the session of another one answer the request, or makes this one go on with it:
 // without an error it is here then, unless answered. It waits for a moment, as a node that was killed may start again at
-// once, so that it is known to have ended.
+// once, so that it is known to have ended. What was sent there waits until that is known anyhow: where it is safe to do
+// so it is carried out again, and its client need not know.
 func (f *forwarding) adopt(nodes Nodes, sender identity, run string, introduction []byte) (answered bool, err error) {
-	ctx, done := context.WithTimeout(f.r.Context(), adoptTime)
+	most := adoptTime
+	if f.sent {
+		most = lostTime
+	}
+	ctx, done := context.WithTimeout(f.r.Context(), most)
 	defer done()
-	again := time.NewTicker(adoptTime / 5)
-	defer again.Stop()
-	for {
+	for pause := adoptTime / 5; ; pause *= 2 {
 		term, left := nodes.Term()
 		if left <= 0 {
 			return false, errAlone
@@ -189,7 +193,7 @@ func (f *forwarding) adopt(nodes Nodes, sender identity, run string, introductio
 			return false, err
 		}
 		select {
-		case <-again.C:
+		case <-time.After(pause):
 		case <-ctx.Done():
 			return false, err
 		}

@@ -24,7 +24,8 @@ type fakeNodes struct {
 	owner string     // of any session, as NATS knows; "" for who has sealed it
 	ended bool       // the owner has, which is not known yet
 	fate  error      // of a run that is not owner
-	once  bool       // fate is so when it is asked for, and then not any more
+	later int        // how often fate is told before it is not so any more; 0 means that it stays
+	sent  bool       // a request reaches the owner, and gets no answer
 	away  error      // of NATS
 	term  context.Context
 	end   context.CancelFunc
@@ -61,7 +62,7 @@ func (n *fakeNodes) Forward(w http.ResponseWriter, r *http.Request, run, _ strin
 	defer n.mu.Unlock()
 	switch {
 	case run != n.owner:
-		return false, n.fate
+		return n.sent, n.fate
 	case n.ended:
 		return false, toolformat.Errorf(toolformat.NotFound, "ended")
 	}
@@ -88,7 +89,7 @@ func (n *fakeNodes) Adopt(context.Context, string, string) (string, error) {
 		return "", n.away
 	}
 	fate := n.fate
-	if n.once {
+	if n.later--; n.later == 0 {
 		n.fate = nil
 	}
 	return n.owner, fate
@@ -186,15 +187,21 @@ func TestUnreachableNode(t *testing.T) {
 	}
 }
 
-// A request waits for a moment, as a node that was killed may start again.
+// A request waits for a moment, as a node that was killed may start again. One that has reached the node, and may run
+// again, waits until it is known to have ended.
 func TestEndingNode(t *testing.T) {
-	n := newNoded(t)
-	n.by = "b.1"
-	id := n.begin(t, "x")
-	n.server.sessions.endSession(n.server.sessions.sessions[id]) // as after this node's start
-	n.set(func() { n.fate, n.once = toolformat.Errorf(toolformat.Unavailable, "not yet"), true })
-	if status, body, _ := n.answer(t, id); status != http.StatusOK {
-		t.Error(status, body)
+	for _, sent := range []bool{false, true} {
+		n := newNoded(t)
+		n.by = "b.1"
+		id := n.begin(t, "x")
+		n.server.sessions.endSession(n.server.sessions.sessions[id]) // as after this node's start
+		n.set(func() { n.fate, n.later, n.sent = toolformat.Errorf(toolformat.Unavailable, "not yet"), 1, sent })
+		if sent {
+			n.set(func() { n.later = 4 }) // more than adoptTime
+		}
+		if status, body, _ := n.answer(t, id); status != http.StatusOK || !strings.Contains(body, `"result"`) {
+			t.Error(sent, status, body)
+		}
 	}
 }
 
