@@ -54,6 +54,9 @@ type account struct {
 	most  [resources]atomic.Int64
 	used  [resources]atomic.Int64
 	vain  [resources]atomic.Int64 // when there was last nothing to evict, in Unix ns
+
+	hour   atomic.Int64 // since 1970
+	stayed atomic.Int64 // sessions that mayStay has counted in it
 }
 
 // take reports whether there are n more of a resource for the principal. give must return them.
@@ -79,6 +82,22 @@ func (a *account) maySearch(r resource) bool {
 }
 
 func (a *account) searchedInVain(r resource) { a.vain[r].Store(time.Now().UnixNano()) }
+
+// maxStaying is about how many sessions of a principal a node tells the others in an hour not to go on with: what keeps
+// that for a day has room for a million.
+const maxStaying = 1000
+
+// mayStay reports whether the others are told of one more session, of at most so many in this hour.
+func (a *account) mayStay(most int64) bool {
+	if hour := time.Now().Unix() / 3600; a.hour.Swap(hour) != hour {
+		a.stayed.Store(0)
+	}
+	if a.stayed.Load() >= most {
+		return false
+	}
+	a.stayed.Add(1)
+	return true
+}
 
 // exhausted is the error for a resource of which there is no more, named by a plural.
 func (a *account) exhausted(what string, r resource) *toolformat.Error {

@@ -343,3 +343,49 @@ func testStdioTakesWhatMakesRoom(t *testing.T) {
 	client.Close()
 	<-served
 }
+
+// A principal that ends sessions, or makes them stay, without end leaves the others room where nodes keep that, and for
+// what it does not end room of its own.
+func TestStayingShares(t *testing.T) { synctest.Test(t, testStayingShares) }
+
+func testStayingShares(t *testing.T) {
+	nodes := newFakeNodes()
+	p := newShared(t, Options{Nodes: nodes, Adoptable: true}, okay)
+	begin := func(token, name string) (session string) {
+		w := p.by(token, "", strings.NewReader(fmt.Sprintf(hello, `{"experimental":{"`+name+`":{}}}`)))
+		return w.Header().Get(mcp.HeaderSessionID)
+	}
+	end := func(token, session string, want int) {
+		t.Helper()
+		r := httptest.NewRequest("DELETE", "http://127.0.0.1/mcp", nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		r.Header.Set(mcp.HeaderSessionID, session)
+		w := httptest.NewRecorder()
+		if p.Handler().ServeHTTP(w, r); w.Code != want {
+			t.Errorf("DELETE: HTTP %d %s, want %d", w.Code, w.Body, want)
+		}
+	}
+	stay := func(token, session, want string) {
+		t.Helper()
+		w := p.by(token, session, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"info"}}`))
+		if got := w.Body.String(); !strings.Contains(got, want) {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	first, stays, next, bobs := begin("a", "first"), begin("a", "stays"), begin("a", "next"), begin("b", "bobs")
+	nodes.set(func() { nodes.away = unavailable("no NATS") }) // so that it is seen who asks for it
+	end("a", first, http.StatusServiceUnavailable)
+	own := p.opts().accounts.of(bridge.Principal{Name: "ann"})
+	own.stayed.Store(maxStaying / 2)
+	for i := range 10 {
+		end("a", begin("a", fmt.Sprint(i)), http.StatusOK)
+	}
+	end("a", first, http.StatusServiceUnavailable) // it was counted before
+	stay("a", stays, "no NATS")
+	own.stayed.Store(maxStaying)
+	stay("a", next, "too many sessions")
+	stay("b", bobs, "no NATS")
+	nodes.set(func() { nodes.away = nil })
+	time.Sleep(time.Hour)
+	stay("a", begin("a", "later"), `"result"`)
+}

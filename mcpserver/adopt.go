@@ -162,8 +162,11 @@ func (s *session) owned(ctx context.Context) (context.Context, context.CancelFun
 // bind keeps other nodes from going on with the session, which is about to have something that they do not
 // know: subscriptions, a level of its log, tasks, tools that its client lends.
 func (s *session) bind(ctx context.Context) *toolformat.Error {
-	if !s.movable.Load() {
+	switch {
+	case !s.movable.Load():
 		return nil
+	case !s.mayStay(maxStaying):
+		return unavailable("too many sessions of this principal begin what only one node has: at most %d in an hour at each node", maxStaying)
 	}
 	ctx, cancel := context.WithTimeout(ctx, bindTime)
 	defer cancel()
@@ -172,6 +175,23 @@ func (s *session) bind(ctx context.Context) *toolformat.Error {
 	}
 	s.movable.Store(false)
 	return nil
+}
+
+// mayStay is that of the session's account, which counts it once.
+func (s *session) mayStay(most int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.staying = s.staying || s.account.mayStay(most)
+	return s.staying
+}
+
+// bindEnding is bind for a session that is about to end. It leaves half of maxStaying to others: without, only the principal
+// itself could go on with the session at another node, once this one has ended.
+func (s *session) bindEnding(ctx context.Context) *toolformat.Error {
+	if !s.movable.Load() || !s.mayStay(maxStaying/2) {
+		return nil
+	}
+	return s.bind(ctx)
 }
 
 // binds reports whether a request is to make something that only this node knows.

@@ -237,7 +237,7 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, sender identit
 		s.get(w, r, sender)
 	case http.MethodDelete:
 		if target := s.namedSession(w, r, sender); target != nil {
-			if err := target.bind(r.Context()); err != nil { // else another node could go on with it
+			if err := target.bindEnding(r.Context()); err != nil { // else another node could go on with it
 				w.Header().Set("Retry-After", "1")
 				writeError(w, http.StatusServiceUnavailable, err.Message)
 				return

@@ -52,6 +52,7 @@ type session struct {
 	lent    int                        // bytes of what it lends
 	level   string                     // of its log; "" until the client sets it
 	hosts   map[string]bool            // runs of other nodes that may answer its calls, or could
+	staying bool                       // it was counted by mayStay
 	term    context.Context            // of Nodes, in which it is surely this node's while it is movable; else nil
 }
 
