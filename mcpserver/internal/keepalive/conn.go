@@ -86,7 +86,7 @@ func (c *conn) await() bool {
 		c.SetReadDeadline(c.now.Add(c.l.opts.RestTime + tick))
 	}
 	if len(c.text) == 0 && errors.Is(c.fill(), os.ErrDeadlineExceeded) && !c.now.IsZero() {
-		c.buf, c.head = make([]byte, 1), header{}
+		c.buf, c.text, c.head = make([]byte, 1), nil, header{}
 		c.SetReadDeadline(time.Now().Add(c.l.opts.Server.IdleTimeout))
 		if c.fill() == nil {
 			c.fill()
