@@ -16,7 +16,7 @@ import (
 const (
 	headTime  = 10 * time.Second // that the header of a request may take
 	idleTime  = 2 * time.Minute  // that a connection may have no request
-	restTime  = 2 * time.Second  // without a request, after which a connection gives memory back
+	restTime  = time.Second      // without a request, after which a connection gives memory back
 	graceTime = 2 * time.Second  // that requests have to end in when the Server closes
 
 	// recheckTime is for how long a connection need not present credentials that expire once more: their
