@@ -31,7 +31,7 @@ type clusterHistory struct {
 	log   *slog.Logger
 
 	mu   sync.Mutex
-	room map[string]int // bytes that this node may put, by how their keys begin, until the oldest are removed
+	room map[string]int // bytes that this node may put, by how their keys begin (256 ways), until the oldest are removed
 }
 
 // shareHistory keeps conversations for all nodes, if cluster.history is set.
@@ -76,26 +76,26 @@ func (h *clusterHistory) put(ctx context.Context, principal, key string, value [
 	if _, _, err := h.book.Change(ctx, keys+key, value, 0, h.keep); err != nil {
 		return err
 	}
-	if !h.takeRoom(keys, len(value)) {
-		if err := fleet.Trim(ctx, h.book, keys+">", h.share); err != nil {
+	if value != nil && h.fills(keys, len(value)) {
+		if err := fleet.Trim(ctx, h.book, keys+">", h.share); err != nil { // the next room is as large: then again
 			h.log.Warn("a principal has more conversations than it may", "principal", principal, "error", err)
-			return nil
 		}
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.room[keys] = h.share / historyTrims / max(len(h.of.Nodes()), 1)
 	}
 	return nil
 }
 
-// takeRoom takes what a value has put, and reports whether there was room for it: none before the first one.
-func (h *clusterHistory) takeRoom(keys string, size int) bool {
+// fills takes room for a value that was put, and reports whether there was not enough, as for the first one. The caller is
+// to remove the oldest then; what is put meanwhile takes of the next room.
+func (h *clusterHistory) fills(keys string, size int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if size > 0 {
-		h.room[keys] = max(h.room[keys]-size*4/3, -1) // as long as it is sealed
+	left := h.room[keys] - size*4/3 // as long as it is sealed
+	full := left < 0
+	if full {
+		left = h.share / historyTrims / max(len(h.of.Nodes()), 1)
 	}
-	return h.room[keys] >= 0
+	h.room[keys] = left
+	return full
 }
 
 // get returns a value, nil without one.
