@@ -55,7 +55,7 @@ func TestCloseAnswers(t *testing.T) {
 			for range 2 {
 				got := p.next()
 				p.fails(got, -32000, string(wire.Lookup([]byte(got), "id")))
-				if !strings.Contains(got, "the bridge is shutting down") {
+				if !strings.Contains(got, "the bridge is shutting down: it is unknown whether the call ran") {
 					t.Errorf("got %s", got)
 				}
 			}

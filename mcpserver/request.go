@@ -33,7 +33,9 @@ func (s *Server) settle(ended error, m *wire.Message, reply *bridge.Reply) bool 
 			return false
 		}
 		broken := unavailable("%v", errClosing)
-		broken.NotRun = e.NotRun
+		if broken.NotRun = e.NotRun; !e.NotRun && m.Method == wire.MethodToolsCall {
+			broken.Message += ": it is unknown whether the call ran"
+		}
 		*reply = bridge.Failed(broken)
 	case e.Cause != nil:
 		s.opts().Log.Warn("request failed", "method", m.Method, "error", e.Message, "cause", e.Cause)

@@ -39,7 +39,9 @@ func (s *session) ask(ctx context.Context, req *bridge.Request, c *Call, known *
 		answer, by, found, err = s.opts.Desk.use(r)
 		switch {
 		case ctx.Err() != nil && (err != nil || !found):
-			return bridge.Failed(toolformat.Errorf(toolformat.Canceled, "canceled"))
+			ended := toolformat.Errorf(toolformat.Canceled, "canceled")
+			ended.NotRun = true
+			return bridge.Failed(ended)
 		case err == errUndecided:
 			return s.undecided(r)
 		case err != nil:
