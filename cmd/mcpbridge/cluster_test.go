@@ -12,6 +12,23 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 )
 
+// Draining says what came of which program.
+func TestDrained(t *testing.T) {
+	setFolders(t)
+	nats, docs := fleettest.NATS(t), peer.NewServer(peer.Modern).Serve(t, nil)
+	servers := fmt.Sprintf(`"mcpServers": {"docs": {"url": %q}}`, docs+"/mcp")
+	for cluster, want := range map[string]string{
+		"": "",
+		fmt.Sprintf(`"cluster": {"name": "test", "node": "a", "secrets": [%q], "nats": %q}, `, fleettest.Secret, nats): "node a at ",
+	} {
+		s := serveConfig(t, "{"+cluster+servers+"}", nil)
+		if got := printedBy(t, "drain", "--settle", "0s"); got != want+s.url+": ended; no call was running\n" {
+			t.Errorf("%q at %s", got, s.url)
+		}
+		s.end()
+	}
+}
+
 // A node whose name another one has got says so, and is not ready, whether or not it has been.
 func TestNameOfAnotherNode(t *testing.T) {
 	setFolders(t)

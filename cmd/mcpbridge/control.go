@@ -146,7 +146,7 @@ func (c *control) run(ctx context.Context, command *daemon.Command, out io.Write
 		return c.audits(ctx, command.Audit, lines)
 	case "drain":
 		if c.drain != nil {
-			done = c.drain(ctx, command.Settle, command.Within)
+			done = c.title() + ": " + c.drain(ctx, command.Settle, command.Within)
 			defer c.end()
 		}
 	case "approvals":
@@ -174,6 +174,14 @@ func (c *control) run(ctx context.Context, command *daemon.Command, out io.Write
 		return lines.Encode(answer{Error: err.Error()})
 	}
 	return lines.Encode(answer{Done: done})
+}
+
+// title names a serve among others.
+func (c *control) title() string {
+	if c.cluster != nil {
+		return "node " + c.cluster.self.ID + " at " + c.about.url()
+	}
+	return c.about.url()
 }
 
 // clients returns the clients of all stacks, each once.

@@ -96,7 +96,7 @@ func commands() []command {
 		{"approvals", "approvals [--config FILE] [--json]", "list the calls that wait for approval", runApprovals},
 		{"ps", "ps [--config FILE] [--all] [--json]", "list the daemons and serves that run, with their servers", runPs},
 		{"nodes", "nodes [--config FILE] [--json]", "list the nodes of the cluster that a serve is of", runNodes},
-		{"drain", "drain [--config FILE] [--settle 5s] [--within 1m]", "end a serve that runs without losing a call", runDrain},
+		{"drain", "drain [--config FILE] [--settle 5s] [--within 1m]", "end the serves that run without losing a call", runDrain},
 		{"logs", "logs [NAME] [-f] [--config FILE]", "print the log of what runs, or of one server", runLogs},
 		{"restart", "restart NAME [--config FILE]", "restart a server of what runs", runRestart},
 		{"stop", "stop [NAME | --all-calls | --lift] [--config FILE]", "stop a server, all that runs, or all calls", runStop},

@@ -152,8 +152,13 @@ func (st *clusterState) print(w io.Writer, now time.Time) error {
 	return output.Table(w, output.Width(w), rows)
 }
 
+const drainAbout = `Ends all serves of yours on this machine, or with --config all of that config, without losing a call:
+each says that it is not ready (/readyz), so that a balancer sends it nothing new, waits for the calls that
+run, and ends. Nodes of its cluster that stay go on with its sessions: to end one of several that are here, give each
+a config file of its own.`
+
 func runDrain(ctx context.Context, args []string, std streams) error {
-	r := newRemote("drain", "drain [--config FILE] [--settle 5s] [--within 1m]", "Ends a serve without losing a call: it says that it is not ready (/readyz), so that a balancer sends\nit nothing new, waits for the calls that run, and ends. Other nodes of its cluster go on with its sessions.", std)
+	r := newRemote("drain", "drain [--config FILE] [--settle 5s] [--within 1m]", drainAbout, std)
 	settle := r.Duration("settle", 5*time.Second, "how long the balancer may take to notice")
 	within := r.Duration("within", time.Minute, "how long calls that run may take after that")
 	if err := r.parseWords(args, 0); err != nil {

@@ -233,14 +233,19 @@ func (st *processState) title(now time.Time) string {
 	if st.Refused > 0 {
 		about = append(about, strconv.FormatInt(st.Refused, 10)+" refused")
 	}
-	where := st.Config
-	if scheme := "http://"; st.Listen != "" {
-		if st.TLS {
-			scheme = "https://"
-		}
-		where = strings.TrimSpace(scheme + st.Listen + " " + st.Config)
-	}
+	where := strings.TrimSpace(st.url() + " " + st.Config)
 	return where + " (" + strings.Join(about, ", ") + ")"
+}
+
+// url returns where a serve listens, "" for a daemon.
+func (st *processState) url() string {
+	switch {
+	case st.Listen == "":
+		return ""
+	case st.TLS:
+		return "https://" + st.Listen
+	}
+	return "http://" + st.Listen
 }
 
 // maxQuotas is how many quotas are printed: the fullest.
