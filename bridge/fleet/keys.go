@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"net"
 	"slices"
 	"time"
 )
@@ -142,6 +143,17 @@ func (k *Keys) TLS() *tls.Config {
 // verify checks that the other end of a connection is a node.
 func (k *Keys) verify(state tls.ConnectionState) error {
 	_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: k.roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
+	if err != nil {
+		return fmt.Errorf("the other node has another secret than this one (cluster.secrets): %w", err)
+	}
+	return nil
+}
+
+// refusedLink names the likely cause of an error of a handshake that the other end has refused.
+func refusedLink(err error) error {
+	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "remote error" {
+		return fmt.Errorf("the other node refuses this one, as of another secret (cluster.secrets): %w", err)
+	}
 	return err
 }
 

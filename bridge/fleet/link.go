@@ -120,7 +120,7 @@ func (k *Keys) accept(ctx context.Context, w http.ResponseWriter, r *http.Reques
 	secure := tls.Server(newConn(ws), k.TLS())
 	if err := secure.HandshakeContext(ctx); err != nil {
 		ws.Close()
-		return nil, err
+		return nil, refusedLink(err)
 	}
 	return mux.New(secure, false, peerTerms()), nil
 }

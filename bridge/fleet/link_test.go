@@ -26,6 +26,7 @@ import (
 type pair struct {
 	from, to *fleet.Node
 	url      string // of to
+	epoch    uint64 // of to
 	cut      func() // the links
 }
 
@@ -61,6 +62,7 @@ func newPair(t testing.TB, from, to *fleet.Keys, handler http.HandlerFunc) pair 
 	p.from = fleet.New(fleet.Options{Keys: from, Engine: e, Name: "a"})
 	t.Cleanup(func() { p.from.Close() })
 	fleettest.Await(t, e, 2)
+	p.epoch = e.Nodes()[1].Epoch
 	return p
 }
 
@@ -147,6 +149,9 @@ func TestForwardStreams(t *testing.T) {
 func TestForwardRefused(t *testing.T) {
 	sourcetest.NoLeaks(t)
 	p := newPair(t, fleettest.Keys(t, other), fleettest.Keys(t), func(http.ResponseWriter, *http.Request) { t.Error("reached") })
+	if _, err := fleet.Dial(t.Context(), p.from, "b", p.epoch); err == nil || !strings.Contains(err.Error(), "another secret than this one (cluster.secrets)") {
+		t.Error(err)
+	}
 	begun := "c." + strconv.FormatInt(time.Now().UnixMilli(), 36)
 	for run, want := range map[string]toolformat.Code{
 		p.to.Addr().String(): toolformat.Unavailable, "b.1": toolformat.NotFound, "c.1": toolformat.NotFound, "c": toolformat.NotFound, begun: toolformat.Unavailable,

@@ -24,20 +24,21 @@ import (
 
 // cluster is what makes a serve one of several nodes.
 type cluster struct {
-	name   string
-	nats   *embedded.Server // nil where NATS is not in this process
-	engine *engine.Engine
-	node   *fleet.Node
-	self   engine.Node // as it is announced
-	joined atomic.Bool // the others have known it
-	told   atomic.Bool // whether calls may run
-	sealed atomic.Bool // that is sealed under a secret that this node does not have
-	left   sync.Once
-	runs   brokenRuns
-	kept   *clusterHistory        // nil unless cluster.history is set
-	stops  *fleet.Book            // why all calls are stopped
-	books  map[string]*fleet.Book // that commands on this machine may ask
-	places *place.Places
+	name    string
+	secrets []string         // digests of them
+	nats    *embedded.Server // nil where NATS is not in this process
+	engine  *engine.Engine
+	node    *fleet.Node
+	self    engine.Node // as it is announced
+	joined  atomic.Bool // the others have known it
+	told    atomic.Bool // whether calls may run
+	sealed  atomic.Bool // that is sealed under a secret that this node does not have
+	left    sync.Once
+	runs    brokenRuns
+	kept    *clusterHistory        // nil unless cluster.history is set
+	stops   *fleet.Book            // why all calls are stopped
+	books   map[string]*fleet.Book // that commands on this machine may ask
+	places  *place.Places
 
 	mu    sync.Mutex // guards extra, and is held while it is announced
 	extra announced
@@ -61,6 +62,10 @@ func joinCluster(cfg *config.Config, scheme string, address net.Addr, log *slog.
 		return nil, usagef("%s: cluster.address is missing: the URL at which the other nodes reach this one, since it listens on every address", cfg.Path)
 	}
 	joined := &cluster{name: c.Name, books: map[string]*fleet.Book{}}
+	for _, secret := range c.Secrets {
+		joined.secrets = append(joined.secrets, fleet.Digest(c.Name, secret, "secret"))
+	}
+	joined.extra.Secret = joined.secrets[0]
 	natsURL := c.NATS
 	if c.Join != nil {
 		if err := joined.startNATS(cfg, name, keys, u.Hostname(), log); err != nil {

@@ -35,7 +35,7 @@ func TestNameOfAnotherNode(t *testing.T) {
 	nats, docs := fleettest.NATS(t), peer.NewServer(peer.Modern).Serve(t, nil)
 	s := serveConfig(t, fmt.Sprintf(`{"cluster": {"name": "test", "node": "a", "secrets": [%q], "nats": %q}, "mcpServers": {"docs": {"url": %q}}}`,
 		fleettest.Secret, nats, docs+"/mcp"), nil)
-	never := &cluster{name: "test", self: engine.Node{ID: "b"}, engine: fleettest.Engine(t, nats, "b")}
+	never := &cluster{name: "test", self: engine.Node{ID: "b", Extra: []byte(`{"secret":"another"}`)}, engine: fleettest.Engine(t, nats, "b")}
 	never.engine.Announce(never.self)
 	fleettest.Await(t, never.engine, 2)
 	deadline := time.Now().Add(patience)
@@ -52,6 +52,7 @@ func TestNameOfAnotherNode(t *testing.T) {
 		return resp.StatusCode, said
 	}
 	until(func() bool { status, _ := ready(); return status == http.StatusOK })
+	until(func() bool { return strings.Contains(printedBy(t, "nodes"), "b     up, another secret ") })
 	for _, name := range []string{"a", "b"} {
 		fleettest.Engine(t, nats, name).Announce(engine.Node{})
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/fleet"
@@ -33,6 +34,7 @@ type nodeState struct {
 	Since    time.Time `json:"since"`
 	Draining bool      `json:"draining,omitempty"`
 	Other    bool      `json:"other_config,omitempty"` // it has another config than the node that says so
+	Stranger bool      `json:"other_secret,omitempty"` // that node has not its current secret, so it has no link to it
 
 	run string // of the node, as others name it
 }
@@ -41,6 +43,7 @@ type nodeState struct {
 type announced struct {
 	Draining bool   `json:"draining,omitempty"`
 	Config   string `json:"config,omitempty"` // a digest of what it says
+	Secret   string `json:"secret,omitempty"` // one of the current secret
 }
 
 // state returns the cluster as this node sees it.
@@ -54,7 +57,8 @@ func (c *cluster) state() clusterState {
 		st.Nodes = append(st.Nodes, nodeState{
 			Name: n.ID, This: n.Epoch == c.engine.Epoch() && n.ID == c.self.ID, Address: n.Address, Version: n.Version,
 			Since: time.UnixMilli(int64(n.Epoch)), Draining: told.Draining, run: fleet.Run(n),
-			Other: told.Config != "" && told.Config != own,
+			Other:    told.Config != "" && told.Config != own,
+			Stranger: told.Secret != "" && !slices.Contains(c.secrets, told.Secret),
 		})
 	}
 	return st
@@ -75,13 +79,21 @@ func (c *cluster) setConfig(cfg *config.Config, needsRestart bool) {
 // called.
 func (c *cluster) compareConfigs(log *slog.Logger) (stop func()) {
 	differed := false
+	var known []string // whose secret is another one, as was logged
 	return c.engine.OnNodes(func([]engine.Node) {
-		var others []string
+		var others, strangers []string
 		for _, n := range c.state().Nodes {
+			if n.Stranger {
+				strangers = append(strangers, n.Name)
+			}
 			if n.Other {
 				others = append(others, n.Name)
 			}
 		}
+		if len(strangers) > 0 && !slices.Equal(strangers, known) {
+			log.Warn("nodes of the cluster have another secret than this one (cluster.secrets): they have no links, and do not know the sessions of each other", "nodes", strangers)
+		}
+		known = strangers
 		differs := len(others) > 0
 		if differs && !differed {
 			log.Warn("nodes of the cluster have another config than this one (mcpbridge nodes shows which)", "nodes", others)
@@ -144,7 +156,9 @@ func (st *clusterState) print(w io.Writer, now time.Time) error {
 		case n.This:
 			state = "this one"
 		}
-		if n.Other {
+		if n.Stranger {
+			state += ", another secret"
+		} else if n.Other {
 			state += ", another config"
 		}
 		rows = append(rows, []string{terminal.Inline(n.Name), state, age(now.Sub(n.Since)), terminal.Inline(n.Version), terminal.Inline(n.Address)})
