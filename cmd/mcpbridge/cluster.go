@@ -103,6 +103,8 @@ func (c *cluster) away() string {
 	switch {
 	case c.engine.Superseded():
 		return "another node of the cluster has its name, " + c.self.ID
+	case !c.engine.Up() && c.nats != nil:
+		return cmp.Or(c.nats.Waits(), "NATS does not answer")
 	case !c.engine.Up():
 		return "NATS does not answer"
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"os"
 	"sync/atomic"
 
 	"github.com/mcpbridge/mcpbridge/bridge/fleet"
@@ -33,7 +34,7 @@ func (c *cluster) shareTokens(ctx context.Context, path string, log *slog.Logger
 			complaints[what] = ""
 		case complaints[what] != err.Error():
 			complaints[what] = err.Error()
-			log.Error(what, "file", path, "error", err)
+			log.Warn(what, "file", path, "error", err)
 		}
 		return err
 	}
@@ -55,7 +56,8 @@ func (c *cluster) shareTokens(ctx context.Context, path string, log *slog.Logger
 		ctx, cancel := context.WithTimeout(ctx, bookTime)
 		defer cancel()
 		all, err := mergeTokens(ctx, book, path)
-		if err == nil || c.engine.Up() { // that NATS is away is logged elsewhere
+		_, none := os.Stat(path)
+		if err == nil || none == nil && c.engine.Up() { // that NATS is away is logged elsewhere
 			report("the tokens that were made or removed here are not known to the other nodes", err)
 		}
 		if err != nil || all == nil {

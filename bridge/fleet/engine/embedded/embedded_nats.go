@@ -21,6 +21,7 @@ import (
 type Server struct {
 	server   *server.Server
 	password string // of clients
+	join     int    // how many servers there are
 }
 
 const (
@@ -48,7 +49,7 @@ func Start(o Options) (*Server, error) {
 		s.WaitForShutdown()
 		return nil, fmt.Errorf("NATS for cluster %s did not start: see the log; is %s free, and can %s be written?", o.Cluster, o.Listen, o.Dir)
 	}
-	return &Server{s, options.Password}, nil
+	return &Server{s, options.Password, len(o.Join)}, nil
 }
 
 func serverOptions(o Options) (*server.Options, error) {
@@ -87,6 +88,16 @@ func serverOptions(o Options) (*server.Options, error) {
 // interface.
 func (s *Server) URL() string {
 	return (&url.URL{Scheme: "nats", Host: s.server.Addr().String(), User: url.UserPassword(user, s.password)}).String()
+}
+
+// Waits says for how many other servers this one waits, "" if enough are there.
+func (s *Server) Waits() string {
+	there := s.server.NumRemotes() + 1
+	all := max(s.join, there)
+	if most := all/2 + 1; there < most {
+		return fmt.Sprintf("%d of %d NATS servers, waits for %d more", there, all, most-there)
+	}
+	return ""
 }
 
 // Close ends the server. Engines that use it are closed before.

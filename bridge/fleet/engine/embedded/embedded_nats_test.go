@@ -84,6 +84,9 @@ func TestOneServer(t *testing.T) {
 		t.Error(err)
 	}
 	await(t, e, "a")
+	if got := s.Waits(); got != "" {
+		t.Error(got)
+	}
 }
 
 // A server whose connections are safe does not warn of them.
@@ -97,6 +100,9 @@ func TestUnfoundedWarnings(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if got := s.Waits(); got != "1 of 2 NATS servers, waits for 1 more" {
+		t.Error(got)
 	}
 	s.Close()
 	if text := log.String(); strings.Contains(text, "PRODUCTION") || strings.Contains(text, "Plaintext") {
