@@ -90,14 +90,13 @@ func (s *Server) URL() string {
 	return (&url.URL{Scheme: "nats", Host: s.server.Addr().String(), User: url.UserPassword(user, s.password)}).String()
 }
 
-// Waits says for how many other servers this one waits, "" if enough are there.
+// Waits says which servers there are of those that there should be, "" if all are there.
 func (s *Server) Waits() string {
 	there := s.server.NumRemotes() + 1
-	all := max(s.join, there)
-	if most := all/2 + 1; there < most {
-		return fmt.Sprintf("%d of %d NATS servers, waits for %d more", there, all, most-there)
+	if there >= s.join {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf("%d of %d NATS servers are there: %d are needed, at the first start all", there, s.join, s.join/2+1)
 }
 
 // Close ends the server. Engines that use it are closed before.

@@ -101,7 +101,7 @@ func TestUnfoundedWarnings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := s.Waits(); got != "1 of 2 NATS servers, waits for 1 more" {
+	if got := s.Waits(); got != "1 of 2 NATS servers are there: 2 are needed, at the first start all" {
 		t.Error(got)
 	}
 	s.Close()

@@ -15,7 +15,7 @@ func Start(o Options) (*Server, error) {
 // URL is for the engine of this process.
 func (s *Server) URL() string { return "" }
 
-// Waits says for how many other servers this one waits, "" if enough are there.
+// Waits says which servers there are of those that there should be, "" if all are there.
 func (s *Server) Waits() string { return "" }
 
 // Close ends the server. Engines that use it are closed before.
