@@ -100,7 +100,7 @@ func (n *Node) find(ctx context.Context, to run) (string, *toolformat.Error) {
 // isLost reports whether an error says that nobody has what a run had.
 func isLost(err error) bool { return err != nil && toolformat.AsError(err).Code == toolformat.NotFound }
 
-// unlinked returns the error of a request for a run to which there is no link.
+// unlinked returns the error for a request that was to go to a run, where no link to that could be opened.
 func (n *Node) unlinked(ctx context.Context, to run, why error) *toolformat.Error {
 	failure := toolformat.Errorf(toolformat.Unavailable, "no link to node %s", to)
 	if _, err := n.listed(to); err != nil {
@@ -171,7 +171,7 @@ func (p *peer) linked() bool {
 	return p.link != nil
 }
 
-// close ends the link, with what is under way on it, or that one is opened.
+// close ends the link with what is under way on it, or the attempt to open one.
 func (p *peer) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -214,7 +214,7 @@ func (n *Node) open(ctx context.Context, name string) (*exchange, error) {
 	return p.take(ctx, "")
 }
 
-var errLinkTime = fmt.Errorf("there is none after %s", linkTime)
+var errLinkTime = fmt.Errorf("no link within %s", linkTime)
 
 // connect waits until there is a link, for no longer than linkTime, and returns it, or an idle exchange on it.
 func (p *peer) connect(ctx context.Context, key string) (*mux.Mux, *exchange, error) {

@@ -13,7 +13,7 @@ type Edit struct {
 	Value []byte
 }
 
-// Edited returns the value of a key with edits applied, raw JSON; nil if there is none. p may be nil.
+// Edited returns the raw value that a member has once edits are made; nil if it is absent then. p may be nil.
 func (p *Params) Edited(k Key, edits []Edit) []byte {
 	for _, e := range slices.Backward(edits) {
 		if e.Key == k {

@@ -142,7 +142,7 @@ func TestLoginAnywhere(t *testing.T) {
 	}
 	a.shows(a.browser, 2, http.MethodGet, back, "This link has been used")
 	if resp, _ := a.nodes[0].send(http.MethodGet, codePath+"?server=docs&principal=ann&code="+strings.ReplaceAll(code[1], "-", ""), ""); resp.StatusCode != http.StatusNotFound {
-		t.Errorf("who is no node gets %s", resp.Status)
+		t.Errorf("a caller that is not a node gets %s", resp.Status)
 	}
 	a.enter(1, "AAAA-AAAA", "that is not the code")
 	a.enter(2, code[1], "is connected")

@@ -277,7 +277,7 @@ func (l *live) shareDesk(commands *control) {
 				return o
 			}
 			switch err := commands.ask(ctx, n, path, &o); {
-			case errors.Is(err, errOlder): // it has no login that another node gets codes of
+			case errors.Is(err, errOlder): // a node of an older version takes the codes of its logins itself
 			case err != nil:
 				if ctx.Err() == nil {
 					l.log.Warn("a node cannot be asked for a login", "node", n.Name, "reason", err)

@@ -34,7 +34,7 @@ type nodeState struct {
 	Since    time.Time `json:"since"`
 	Draining bool      `json:"draining,omitempty"`
 	Other    bool      `json:"other_config,omitempty"` // it has another config than the node that says so
-	Stranger bool      `json:"other_secret,omitempty"` // that node has not its current secret, so it has no link to it
+	Stranger bool      `json:"other_secret,omitempty"` // this node does not have that one's current secret, so there is no link between them
 
 	run string // of the node, as others name it
 }
@@ -91,7 +91,7 @@ func (c *cluster) compareConfigs(log *slog.Logger) (stop func()) {
 			}
 		}
 		if len(strangers) > 0 && !slices.Equal(strangers, known) {
-			log.Warn("nodes of the cluster have another secret than this one (cluster.secrets): they have no links, and do not know the sessions of each other", "nodes", strangers)
+			log.Warn("nodes of the cluster seal with a secret that this node does not have (cluster.secrets): there are no links to them, and their sessions are unknown here", "nodes", strangers)
 		}
 		known = strangers
 		differs := len(others) > 0
