@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/scope"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
@@ -236,8 +237,8 @@ func (c *conn) addCall(k *call) bool {
 func (c *conn) endCall(k *call, cause error) {
 	delete(c.calls, k.id)
 	k.cause = cause
-	if k.cancel != nil {
-		k.cancel(cause)
+	if k.scope != nil {
+		k.scope.Cancel(cause)
 	}
 	k.reply <- bridge.Reply{}
 }
@@ -345,10 +346,16 @@ func (k *call) life() context.Context {
 		ended, cancel := context.WithCancel(k.ctx)
 		cancel()
 		return ended
-	case k.cancel == nil:
-		k.ctx, k.cancel = context.WithCancelCause(k.ctx)
+	case k.scope == nil:
+		k.setScope()
 	}
 	return k.ctx
+}
+
+// setScope makes k.ctx one that ends with the call.
+func (k *call) setScope() {
+	k.scope = scope.Under(k.ctx)
+	k.ctx = k.scope
 }
 
 // A carrier moves whole messages to and from one server.
@@ -389,19 +396,19 @@ type call struct {
 	headers        map[string]string // that repeat arguments, over HTTP
 	acked          func([]byte)      // takes what a listen is granted; only a listen has it, and no timeout
 	back           bridge.Back
-	token          []byte                  // raw progress token of the caller; nil without one
-	digits         [20]byte                // of the id
-	parts          [][]byte                // of a long message, which lies in several places; nil if it is a whole
-	timer          bridge.Timer            // held while the conn has questions
-	ctx            context.Context         // of the caller; with cancel, ends with the call
-	cancel         context.CancelCauseFunc // nil if nothing needs that
-	sent           atomic.Bool             // its first byte has left
-	queued         bool                    // the carrier has taken it
-	leftOut        []leftOut               // of a list; set before the reply
-	cause          error                   // why the call has ended without a reply; set before an empty one
-	lost           bool                    // the cause is that of the connection's loss
-	passing                                // of a long result
-	reply          chan bridge.Reply       // has room for one; there is never another
+	token          []byte            // raw progress token of the caller; nil without one
+	digits         [20]byte          // of the id
+	parts          [][]byte          // of a long message, which lies in several places; nil if it is a whole
+	timer          bridge.Timer      // held while the conn has questions
+	ctx            context.Context   // of the caller; with scope, ends with the call
+	scope          *scope.Scope      // is ctx; nil if nothing needs that
+	sent           atomic.Bool       // its first byte has left
+	queued         bool              // the carrier has taken it
+	leftOut        []leftOut         // of a list; set before the reply
+	cause          error             // why the call has ended without a reply; set before an empty one
+	lost           bool              // the cause is that of the connection's loss
+	passing                          // of a long result
+	reply          chan bridge.Reply // has room for one; there is never another
 }
 
 // setSent notes that the first byte may have left; k may be nil.

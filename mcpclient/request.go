@@ -218,12 +218,11 @@ type loss struct {
 // roundTrip sends the message of a call and waits for its reply, the end of ctx, the call's
 // timeout or the loss of the connection.
 func (c *conn) roundTrip(ctx context.Context, k *call, msg *wire.Buffer) (bridge.Reply, *loss) {
-	var lost <-chan struct{} // nil where the loss ends the call itself
-	if c.waits {
-		ctx, k.cancel = context.WithCancelCause(ctx)
-		lost = c.life.Done()
-	}
 	k.ctx, k.reply = ctx, c.replies.Get().(chan bridge.Reply)
+	if c.waits {
+		k.setScope()
+		ctx = k.scope
+	}
 	defer k.endContext()
 	if !c.addCall(k) {
 		msg.Free()
@@ -231,11 +230,8 @@ func (c *conn) roundTrip(ctx context.Context, k *call, msg *wire.Buffer) (bridge
 	}
 	err := c.carrier.send(ctx, msg, k)
 	if k.queued = err == nil; k.queued {
-		select {
-		case r := <-k.reply:
+		if r, ok := c.awaitReply(ctx, k); ok {
 			return c.replied(k, r)
-		case <-ctx.Done():
-		case <-lost:
 		}
 	}
 	if c.takeCall(k.id) == nil {
@@ -258,10 +254,30 @@ func (c *conn) roundTrip(ctx context.Context, k *call, msg *wire.Buffer) (bridge
 	return bridge.Reply{}, &loss{cause: c.reason(), surelyNotRun: !k.sent.Load()}
 }
 
-// endContext ends the context of a call, if it has one.
+// awaitReply waits for the reply of a call; false means that ctx or the connection has ended.
+func (c *conn) awaitReply(ctx context.Context, k *call) (bridge.Reply, bool) {
+	var lost <-chan struct{} // nil where the loss ends the call itself
+	if c.waits {
+		select { // it has usually come with the answer to send
+		case r := <-k.reply:
+			return r, true
+		default:
+		}
+		lost = c.life.Done()
+	}
+	select {
+	case r := <-k.reply:
+		return r, true
+	case <-ctx.Done():
+	case <-lost:
+	}
+	return bridge.Reply{}, false
+}
+
+// endContext ends the context of a call, if it has one of its own.
 func (k *call) endContext() {
-	if k.cancel != nil {
-		k.cancel(nil)
+	if k.scope != nil {
+		k.scope.Cancel(context.Canceled)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -251,6 +252,9 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, sender identit
 	}
 }
 
+// messages are those of post, which ends with what it does for one.
+var messages = sync.Pool{New: func() any { return new(wire.Message) }}
+
 // post takes one message or a batch. modern means that its header is of the modern era.
 func (s *Server) post(w http.ResponseWriter, r *http.Request, sender identity, modern bool) {
 	accept := accepts(r)
@@ -262,11 +266,17 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, sender identity, m
 	if !ok {
 		return
 	}
-	defer msg.Free()
-	m, err := wire.Split(msg.B)
+	m := messages.Get().(*wire.Message)
+	defer func() {
+		*m = wire.Message{}
+		messages.Put(m)
+		msg.Free()
+	}()
+	var err error
+	*m, err = wire.Split(msg.B)
 	if !modern {
 		var answered bool
-		known := &m
+		known := m
 		if err != nil {
 			known = nil // a batch, or not valid, which its session answers
 		}
@@ -283,12 +293,12 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, sender identity, m
 			return
 		}
 		writeUnreadable(w, err)
-	case isModern(&m), modern && m.Method != wire.MethodInitialize:
-		if !s.modernElsewhere(w, r, sender, &m, msg.B) {
-			s.postModern(w, r, sender, &m, accept)
+	case isModern(m), modern && m.Method != wire.MethodInitialize:
+		if !s.modernElsewhere(w, r, sender, m, msg.B) {
+			s.postModern(w, r, sender, m, accept)
 		}
 	default:
-		s.postLegacy(w, r, sender, &m, accept)
+		s.postLegacy(w, r, sender, m, accept)
 	}
 }
 

@@ -104,7 +104,7 @@ func (s *session) end(reason error) {
 	}
 	s.cancel(reason)
 	for _, p := range pending {
-		p.cancel(reason)
+		p.Cancel(reason)
 	}
 	if s.journal != nil {
 		s.journal.end(reason)
@@ -153,7 +153,7 @@ func (s *session) cancelRequest(id string, reason error) bool {
 	p := s.pending[id]
 	s.mu.Unlock()
 	if p != nil {
-		p.cancel(reason)
+		p.Cancel(reason)
 	}
 	return p != nil
 }
@@ -168,7 +168,8 @@ func (s *session) respond(ctx context.Context, m *wire.Message, back bridge.Back
 // beginRequest makes a request pending, unless it refuses it. work, if any, counts it then.
 func (s *session) beginRequest(ctx context.Context, m *wire.Message, work *sync.WaitGroup) *pendingRequest {
 	s.touch()
-	p := &pendingRequest{Context: ctx, id: string(m.ID)}
+	p := &pendingRequest{id: string(m.ID)}
+	p.Context = ctx
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -196,7 +197,7 @@ func (s *session) carryOut(p *pendingRequest, m *wire.Message, back bridge.Back)
 	}
 	defer s.endRequest(p)
 	r = response{id: m.ID, reply: s.dispatch(p, m, back)}
-	return r, s.server.settle(p.cause(), m, &r.reply)
+	return r, s.server.settle(p.Ended(), m, &r.reply)
 }
 
 func (s *session) endRequest(p *pendingRequest) {
@@ -205,7 +206,7 @@ func (s *session) endRequest(p *pendingRequest) {
 	s.mu.Unlock()
 	s.touch()
 	s.account.give(pendingCalls, 1)
-	p.cancel(errAnswered)
+	p.Cancel(errAnswered)
 }
 
 // dispatch answers the protocol's own methods and hands the rest to the source.

@@ -18,7 +18,7 @@ const (
 )
 
 var (
-	leaves = []string{"toolformat", "bridge/wire", "bridge/wire/lenient", "bridge/process", "bridge/process/sandbox", "bridge/outbound"}
+	leaves = []string{"toolformat", "bridge/wire", "bridge/wire/lenient", "bridge/process", "bridge/process/sandbox", "bridge/outbound", "bridge/scope"}
 	centre = with(leaves, "bridge")
 
 	// toolformatBelow lists what is below toolformat; each imports only those before it.
@@ -48,6 +48,7 @@ var rules = []struct {
 	{"bridge/process/internal/launcher", nil},
 	{"bridge/process/internal/supervisor", nil},
 	{"bridge/outbound", nil},
+	{"bridge/scope", nil},
 
 	// The centre, and below it the kinds of native tools and the wrappers of a source.
 	{"bridge", []string{"toolformat", "bridge/wire"}},

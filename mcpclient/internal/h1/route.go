@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/mcpbridge/mcpbridge/bridge/scope"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
@@ -71,7 +72,7 @@ func (r *Route) Send(ctx context.Context, method string, header http.Header, msg
 			x.free()
 			return nil, err
 		}
-		x.stop = context.AfterFunc(ctx, x.conn.abort)
+		x.stop = scope.AfterFunc(ctx, x.conn.abort)
 		if x.write() || x.conn.since.IsZero() || !x.stop() {
 			return x.receive(&r.shape)
 		}
