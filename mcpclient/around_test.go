@@ -17,6 +17,8 @@ func FuzzEncodeAround(f *testing.F) {
 		f.Add([]byte(params), "m", uint8(1))
 		f.Add([]byte(params), "\x00", uint8(2))
 		f.Add([]byte(params), "m", uint8(3))
+		f.Add([]byte(params), "m", uint8(4))
+		f.Add([]byte(params), "m", uint8(5))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte, method string, edited uint8) {
 		params, err := wire.SplitParams(raw)
@@ -30,14 +32,32 @@ func FuzzEncodeAround(f *testing.F) {
 		if edited&2 != 0 {
 			edits = append(edits, wire.Edit{Key: wire.Arguments}, wire.Edit{Key: wire.Name, Value: []byte(`"y"`)})
 		}
+		if edited&4 != 0 {
+			edits = append(edits, wire.Edit{Key: wire.Arguments, Add: true, Value: []byte(`"c":3`)}, wire.Edit{Key: wire.Name, Value: []byte(`"z"`)},
+				wire.Edit{Key: wire.Arguments, Add: true, Value: []byte(`"d":4`)})
+		}
 		k := &call{id: 5, method: method}
 		buf := k.encodeAround(&params, edits)
-		if has := edited&2 == 0 && (edited&1 != 0 || params.Get(wire.Arguments) != nil); has != (buf != nil) {
-			t.Fatalf("%q with %s: arguments: %v", raw, edits, has)
+		before := params.Get(wire.Arguments)
+		switch {
+		case edited&2 != 0:
+			before = nil
+		case edited&1 != 0:
+			before = []byte(`{"b":2}`)
+		}
+		has := before != nil
+		if edited&4 != 0 {
+			has = false
+			for range wire.Members(before) {
+				has = true
+			}
+		}
+		if has != (buf != nil) {
+			t.Fatalf("%q with %v: arguments: %v", raw, edits, has)
 		}
 		want := wire.AppendRequest(nil, 5, method, &params, edits...)
 		if got := bytes.Join(k.parts, nil); buf != nil && !bytes.Equal(got, want) {
-			t.Fatalf("%q with %s:\n%q, want\n%q", raw, edits, got, want)
+			t.Fatalf("%q with %v:\n%q, want\n%q", raw, edits, got, want)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"time"
 
@@ -355,15 +356,31 @@ func (k *call) size(msg *wire.Buffer) int {
 const lentFrom = 16 << 10
 
 // encodeAround makes the message of a request in parts, which has its arguments where they lie, without a
-// copy. It returns the memory of the other parts, nil if there are no arguments.
+// copy. It returns the memory of the other parts, nil if there are no arguments to speak of.
 func (k *call) encodeAround(params *wire.Params, edits []wire.Edit) *wire.Buffer {
-	arguments := params.Edited(wire.Arguments, edits)
+	arguments, adding := params.Get(wire.Arguments), edits
+	for i, e := range edits {
+		if e.Key == wire.Arguments && !e.Add {
+			arguments, adding = e.Value, edits[i+1:]
+		}
+	}
+	mark := []byte("\xff") // occurs in no JSON
+	whole := mark
+	if slices.ContainsFunc(adding, func(e wire.Edit) bool { return e.Key == wire.Arguments }) {
+		if arguments = bytes.TrimSpace(arguments); len(arguments) == 0 || arguments[0] != '{' {
+			return nil
+		}
+		arguments, whole = arguments[1:len(arguments)-1], []byte("{\xff}") // behind which members are added
+		if len(bytes.TrimSpace(arguments)) == 0 {
+			return nil
+		}
+	}
 	if arguments == nil {
 		return nil
 	}
-	mark := []byte{0} // occurs in no JSON
 	buf := wire.NewBuffer(len(params.Raw) - len(params.Get(wire.Arguments)) + 128)
-	buf.B = wire.AppendRequest(buf.B, k.id, k.method, params, append(edits, wire.Edit{Key: wire.Arguments, Value: mark})...)
+	edits = append(append(edits, wire.Edit{Key: wire.Arguments, Value: whole}), adding...)
+	buf.B = wire.AppendRequest(buf.B, k.id, k.method, params, edits...)
 	before, after, _ := bytes.Cut(buf.B, mark)
 	k.parts = [][]byte{before, arguments, after}
 	return buf

@@ -14,10 +14,10 @@ func TestAppenders(t *testing.T) {
 	}
 	raw := []byte(`{"x":1}`)
 	for _, test := range []struct{ got, want string }{
-		{string(AppendRequest(nil, 7, "tools/call", &params, Edit{Name, []byte(`"b"`)})), `"id":7,"method":"tools/call","params":{"name":"b"}}`},
+		{string(AppendRequest(nil, 7, "tools/call", &params, Edit{Key: Name, Value: []byte(`"b"`)})), `"id":7,"method":"tools/call","params":{"name":"b"}}`},
 		{string(AppendRequest(nil, 7, "ping", nil)), `"id":7,"method":"ping"}`},
-		{string(AppendRequest(nil, 7, "ping", &Params{}, Edit{Name, nil})), `"id":7,"method":"ping"}`},
-		{string(AppendRequest(nil, 7, "ping", nil, Edit{Cursor, []byte(`0`)})), `"id":7,"method":"ping","params":{"cursor":0}}`},
+		{string(AppendRequest(nil, 7, "ping", &Params{}, Edit{Key: Name, Value: nil})), `"id":7,"method":"ping"}`},
+		{string(AppendRequest(nil, 7, "ping", nil, Edit{Key: Cursor, Value: []byte(`0`)})), `"id":7,"method":"ping","params":{"cursor":0}}`},
 		{string(AppendCall(nil, []byte("-7"), "m\"", raw)), `"id":-7,"method":"m\"","params":{"x":1}}`},
 		{string(AppendCall(nil, []byte("1"), "m", nil)), `"id":1,"method":"m"}`},
 		{string(AppendNotification(nil, "n", raw)), `"method":"n","params":{"x":1}}`},

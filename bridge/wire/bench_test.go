@@ -44,7 +44,7 @@ func BenchmarkSplit(b *testing.B) {
 }
 
 func BenchmarkAppend(b *testing.B) {
-	edits := []Edit{{Name, []byte(`"other"`)}, {MetaProgressToken, []byte("12345")}, {MetaClientInfo, nil}, {InputResponses, nil}}
+	edits := []Edit{{Key: Name, Value: []byte(`"other"`)}, {Key: MetaProgressToken, Value: []byte("12345")}, {Key: MetaClientInfo, Value: nil}, {Key: InputResponses, Value: nil}}
 	all := payloads()
 	for _, name := range []string{"32B", "plain"} {
 		m, err := Split(all[name])

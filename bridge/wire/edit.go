@@ -9,27 +9,71 @@ import (
 // An Edit is a change to params: it sets the member Key to the raw Value. A nil Value removes the
 // member.
 type Edit struct {
-	Key   Key
+	Key Key
+
+	// Add means that Value is raw members, with commas between, which are added to those that the member
+	// has, any but [Meta]. One that is absent, or not an object, becomes an object with these alone.
+	Add bool
+
 	Value []byte
 }
 
 // Edited returns the raw value that a member has once edits are made; nil if it is absent then. p may be nil.
 func (p *Params) Edited(k Key, edits []Edit) []byte {
-	for _, e := range slices.Backward(edits) {
-		if e.Key == k {
-			return e.Value
+	value, adding := p.replaced(k, edits)
+	if lastEdit(adding, k) != nil {
+		return appendAdded(make([]byte, 0, len(value)+128), value, k, adding)
+	}
+	return value
+}
+
+// replaced returns the raw value that a member has before edits add to it, and the edits among which those
+// are. p may be nil.
+func (p *Params) replaced(k Key, edits []Edit) (value []byte, adding []Edit) {
+	for i, e := range slices.Backward(edits) {
+		if e.Key == k && !e.Add {
+			return e.Value, edits[i+1:]
 		}
 	}
 	if p == nil {
-		return nil
+		return nil, edits
 	}
-	return p.Get(k)
+	return p.Get(k), edits
+}
+
+// appendAdded appends a value with the members that edits add to the member of a key.
+func appendAdded(dst, value []byte, k Key, edits []Edit) []byte {
+	value = bytes.TrimSpace(value)
+	if at(value, 0) != '{' {
+		value = noMembers
+	}
+	dst = append(dst, value...)
+	for i := range edits {
+		if e := &edits[i]; e.Key == k && len(e.Value) > 0 {
+			dst = append(appendComma(dst[:len(dst)-1]), e.Value...)
+			dst = append(dst, '}')
+		}
+	}
+	return dst
+}
+
+// appendComma appends the comma before another member of an object, which is not closed.
+func appendComma(dst []byte) []byte {
+	last := len(dst) - 1
+	for dst[last] <= ' ' {
+		last--
+	}
+	if dst[last] != '{' {
+		dst = append(dst, ',')
+	}
+	return dst
 }
 
 // Append appends the edited params to dst: existing members are replaced or removed in place, new
 // members go to the end of their object, and everything else is copied byte for byte. Absent params
 // count as an empty object. An edit of [Meta] itself is made before those of its keys, which create
-// a _meta where it is absent or not an object. The last of several edits of a key counts.
+// a _meta where it is absent or not an object. Of several edits of a key the last one counts that does
+// not add, and those after it.
 //
 // Only the growth of dst allocates.
 func (p *Params) Append(dst []byte, edits ...Edit) []byte {
@@ -70,14 +114,7 @@ func (p *Params) appendObject(dst []byte, at, end int, l level, edits []Edit) []
 		if !sets(edits, k) {
 			continue
 		}
-		last := len(dst) - 1
-		for dst[last] <= ' ' {
-			last--
-		}
-		if dst[last] != '{' {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, '"')
+		dst = append(appendComma(dst), '"')
 		dst = append(dst, names[k]...)
 		dst = append(dst, '"', ':')
 		dst = p.appendValue(dst, k, edits)
@@ -119,7 +156,12 @@ func (p *Params) firstOf(set keySet) Key {
 // appendValue appends the new value of a member that is edited, itself or inside.
 func (p *Params) appendValue(dst []byte, k Key, edits []Edit) []byte {
 	whole := lastEdit(edits, k)
-	if k != Meta {
+	switch {
+	case k == Meta:
+	case whole.Add:
+		value, adding := p.replaced(k, edits)
+		return appendAdded(dst, value, k, adding)
+	default:
 		return append(dst, whole.Value...)
 	}
 	meta, from, to := p, int(p.spans[Meta].value), int(p.spans[Meta].end)
@@ -158,16 +200,19 @@ func lastEdit(edits []Edit, k Key) *Edit {
 	return nil
 }
 
+// sets reports whether the edit sets a value.
+func (e *Edit) sets() bool { return e.Value != nil || e.Add }
+
 // sets reports whether the edits set a value of a key, itself or inside.
 func sets(edits []Edit, k Key) bool {
 	e := lastEdit(edits, k)
-	return e != nil && e.Value != nil || k == Meta && setsFrom(metaLevel.first, edits)
+	return e != nil && e.sets() || k == Meta && setsFrom(metaLevel.first, edits)
 }
 
 // setsFrom reports whether the edits set a value of a key from first on.
 func setsFrom(first Key, edits []Edit) bool {
 	for i := range edits {
-		if k := edits[i].Key; k >= first && lastEdit(edits, k).Value != nil {
+		if k := edits[i].Key; k >= first && lastEdit(edits, k).sets() {
 			return true
 		}
 	}

@@ -230,8 +230,8 @@ func FuzzSplit(f *testing.F) {
 func TestSplitAllocatesNothing(t *testing.T) {
 	raw := []byte(seeds[0])
 	dst := make([]byte, 0, 1024)
-	edits := []Edit{{Name, []byte(`"b"`)}, {MetaProgressToken, []byte("7")}, {MetaClientInfo, nil}}
-	whole := []Edit{{Meta, []byte(`{"x":1}`)}, {MetaProgressToken, []byte("7")}}
+	edits := []Edit{{Key: Name, Value: []byte(`"b"`)}, {Key: MetaProgressToken, Value: []byte("7")}, {Key: MetaClientInfo, Value: nil}}
+	whole := []Edit{{Key: Meta, Value: []byte(`{"x":1}`)}, {Key: MetaProgressToken, Value: []byte("7")}}
 	n := testing.AllocsPerRun(100, func() {
 		m, err := Split(raw)
 		if err != nil {

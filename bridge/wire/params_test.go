@@ -2,6 +2,8 @@ package wire
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"reflect"
 	"testing"
 )
@@ -14,38 +16,44 @@ func TestAppendEdits(t *testing.T) {
 		want  string
 	}{
 		{``, nil, `{}`},
-		{``, []Edit{{Name, nil}, {MetaLogLevel, nil}}, `{}`},
-		{``, []Edit{{Name, raw(`"a"`)}, {MetaProgressToken, raw(`1`)}}, `{"name":"a","_meta":{"progressToken":1}}`},
-		{`{ }`, []Edit{{Name, raw(`"a"`)}}, `{ "name":"a"}`},
-		{`{"name" : "a" , "x":1 }`, []Edit{{Name, raw(`"b"`)}}, `{"name" : "b" , "x":1 }`},
-		{`{"name" : "a" , "x":1 }`, []Edit{{Name, nil}}, `{"x":1 }`},
-		{`{"x":1 , "name" : "a" }`, []Edit{{Name, nil}}, `{"x":1 }`},
-		{`{"x":1,"uri":2,"name":"a"}`, []Edit{{Name, nil}, {URI, nil}}, `{"x":1}`},
-		{`{"uri":2,"name":"a"}`, []Edit{{Name, nil}, {URI, nil}}, `{}`},
-		{`{"uri":2,"name":"a"}`, []Edit{{Name, nil}, {URI, nil}, {Cursor, raw(`"c"`)}}, `{"cursor":"c"}`},
-		{`{"x":1 }`, []Edit{{Cursor, raw(`"c"`)}, {Cursor, raw(`"d"`)}}, `{"x":1 ,"cursor":"d"}`},
-		{`{"n\u0061me":"a"}`, []Edit{{Name, raw(`"b"`)}}, `{"n\u0061me":"b"}`},
-		{`{"_meta":{"x":1},"a":1}`, []Edit{{MetaProgressToken, raw(`5`)}}, `{"_meta":{"x":1,"progressToken":5},"a":1}`},
-		{`{"_meta":{"progressToken":1},"a":1}`, []Edit{{MetaProgressToken, nil}}, `{"_meta":{},"a":1}`},
+		{``, []Edit{{Key: Name, Value: nil}, {Key: MetaLogLevel, Value: nil}}, `{}`},
+		{``, []Edit{{Key: Name, Value: raw(`"a"`)}, {Key: MetaProgressToken, Value: raw(`1`)}}, `{"name":"a","_meta":{"progressToken":1}}`},
+		{`{ }`, []Edit{{Key: Name, Value: raw(`"a"`)}}, `{ "name":"a"}`},
+		{`{"name" : "a" , "x":1 }`, []Edit{{Key: Name, Value: raw(`"b"`)}}, `{"name" : "b" , "x":1 }`},
+		{`{"name" : "a" , "x":1 }`, []Edit{{Key: Name, Value: nil}}, `{"x":1 }`},
+		{`{"x":1 , "name" : "a" }`, []Edit{{Key: Name, Value: nil}}, `{"x":1 }`},
+		{`{"x":1,"uri":2,"name":"a"}`, []Edit{{Key: Name, Value: nil}, {Key: URI, Value: nil}}, `{"x":1}`},
+		{`{"uri":2,"name":"a"}`, []Edit{{Key: Name, Value: nil}, {Key: URI, Value: nil}}, `{}`},
+		{`{"uri":2,"name":"a"}`, []Edit{{Key: Name, Value: nil}, {Key: URI, Value: nil}, {Key: Cursor, Value: raw(`"c"`)}}, `{"cursor":"c"}`},
+		{`{"x":1 }`, []Edit{{Key: Cursor, Value: raw(`"c"`)}, {Key: Cursor, Value: raw(`"d"`)}}, `{"x":1 ,"cursor":"d"}`},
+		{`{"n\u0061me":"a"}`, []Edit{{Key: Name, Value: raw(`"b"`)}}, `{"n\u0061me":"b"}`},
+		{`{"_meta":{"x":1},"a":1}`, []Edit{{Key: MetaProgressToken, Value: raw(`5`)}}, `{"_meta":{"x":1,"progressToken":5},"a":1}`},
+		{`{"_meta":{"progressToken":1},"a":1}`, []Edit{{Key: MetaProgressToken, Value: nil}}, `{"_meta":{},"a":1}`},
 		{`{"_meta":{"progressToken":1,"io.modelcontextprotocol/logLevel":"x"},"name":1}`,
-			[]Edit{{Name, raw(`2`)}, {MetaProgressToken, raw(`7`)}, {MetaLogLevel, nil}}, `{"_meta":{"progressToken":7},"name":2}`},
-		{`{"_meta":null}`, []Edit{{MetaProgressToken, nil}}, `{"_meta":null}`},
-		{`{"_meta":null}`, []Edit{{MetaProgressToken, raw(`1`)}}, `{"_meta":{"progressToken":1}}`},
-		{`{"_meta":{"x":1}}`, []Edit{{Meta, nil}}, `{}`},
-		{`{"_meta":{"x":1}}`, []Edit{{Meta, nil}, {MetaProgressToken, raw(`1`)}}, `{"_meta":{"progressToken":1}}`},
-		{`{"_meta":{"x":1}}`, []Edit{{Meta, raw(` {"y":2}`)}}, `{"_meta":{"y":2}}`},
-		{`{"_meta":{"x":1}}`, []Edit{{Meta, raw(`[1]`)}, {MetaProgressToken, nil}}, `{"_meta":[1]}`},
-		{`{"_meta":{"x":1}}`, []Edit{{Meta, raw(`{"progressToken":1}`)}, {MetaProgressToken, nil}}, `{"_meta":{}}`},
-		{`{"_meta":{"x":1}}`, []Edit{{Meta, raw(` {"y":2}`)}, {MetaProgressToken, raw(`1`)}}, `{"_meta":{"y":2,"progressToken":1}}`},
-		{`{}`, []Edit{{Meta, raw(`{"progressToken":2}`)}, {MetaProgressToken, raw(`1`)}}, `{"_meta":{"progressToken":1}}`},
-		{`{"progressToken":1,"_meta":{"progressToken":2}}`, []Edit{{ProgressToken, raw(`3`)}}, `{"progressToken":3,"_meta":{"progressToken":2}}`},
+			[]Edit{{Key: Name, Value: raw(`2`)}, {Key: MetaProgressToken, Value: raw(`7`)}, {Key: MetaLogLevel, Value: nil}}, `{"_meta":{"progressToken":7},"name":2}`},
+		{`{"_meta":null}`, []Edit{{Key: MetaProgressToken, Value: nil}}, `{"_meta":null}`},
+		{`{"_meta":null}`, []Edit{{Key: MetaProgressToken, Value: raw(`1`)}}, `{"_meta":{"progressToken":1}}`},
+		{`{"_meta":{"x":1}}`, []Edit{{Key: Meta, Value: nil}}, `{}`},
+		{`{"_meta":{"x":1}}`, []Edit{{Key: Meta, Value: nil}, {Key: MetaProgressToken, Value: raw(`1`)}}, `{"_meta":{"progressToken":1}}`},
+		{`{"_meta":{"x":1}}`, []Edit{{Key: Meta, Value: raw(` {"y":2}`)}}, `{"_meta":{"y":2}}`},
+		{`{"_meta":{"x":1}}`, []Edit{{Key: Meta, Value: raw(`[1]`)}, {Key: MetaProgressToken, Value: nil}}, `{"_meta":[1]}`},
+		{`{"_meta":{"x":1}}`, []Edit{{Key: Meta, Value: raw(`{"progressToken":1}`)}, {Key: MetaProgressToken, Value: nil}}, `{"_meta":{}}`},
+		{`{"_meta":{"x":1}}`, []Edit{{Key: Meta, Value: raw(` {"y":2}`)}, {Key: MetaProgressToken, Value: raw(`1`)}}, `{"_meta":{"y":2,"progressToken":1}}`},
+		{`{}`, []Edit{{Key: Meta, Value: raw(`{"progressToken":2}`)}, {Key: MetaProgressToken, Value: raw(`1`)}}, `{"_meta":{"progressToken":1}}`},
+		{`{"arguments":{"a":1 } ,"x":1}`, []Edit{{Key: Arguments, Add: true, Value: raw(`"b":2,"c":3`)}}, `{"arguments":{"a":1 ,"b":2,"c":3} ,"x":1}`},
+		{`{"arguments":{ }}`, []Edit{{Key: Arguments, Add: true, Value: raw(`"b":2`)}, {Key: Arguments, Add: true}, {Key: Arguments, Add: true, Value: raw(`"c":3`)}}, `{"arguments":{ "b":2,"c":3}}`},
+		{`{"arguments":null}`, []Edit{{Key: Arguments, Add: true, Value: raw(`"b":2`)}}, `{"arguments":{"b":2}}`},
+		{`{}`, []Edit{{Key: Arguments, Add: true, Value: raw(`"b":2`)}, {Key: Name, Value: raw(`"n"`)}}, `{"name":"n","arguments":{"b":2}}`},
+		{``, []Edit{{Key: Arguments, Value: raw(` {"a":1}`)}, {Key: Arguments, Add: true, Value: raw(`"b":2`)}}, `{"arguments":{"a":1,"b":2}}`},
+		{`{"arguments":{"a":1}}`, []Edit{{Key: Arguments, Add: true, Value: raw(`"b":2`)}, {Key: Arguments, Value: raw(`{}`)}}, `{"arguments":{}}`},
+		{`{"progressToken":1,"_meta":{"progressToken":2}}`, []Edit{{Key: ProgressToken, Value: raw(`3`)}}, `{"progressToken":3,"_meta":{"progressToken":2}}`},
 	} {
 		p, err := SplitParams(raw(test.in))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := string(p.Append([]byte("{ "), test.edits...)); got != "{ "+test.want {
-			t.Errorf("%s with %s: %s, want %s", test.in, test.edits, got[2:], test.want)
+			t.Errorf("%s with %v: %s, want %s", test.in, test.edits, got[2:], test.want)
 		}
 	}
 }
@@ -81,7 +89,7 @@ func FuzzAppend(f *testing.F) {
 		`{}`, `{"name":"a","arguments":{}}`, ` { "uri" : 1 , "x" : [ ] , "_meta" : { "progressToken" : 1 } } `, `{"_meta":3,"cursor":0}`,
 		`{"_meta":{"a":1,"io.modelcontextprotocol/clientInfo":{},"b":2,"progressToken":1},"name":"x","n":1}`, `null`,
 	} {
-		f.Add([]byte(seed), []byte{byte(i), byte(Name), byte(0x80 | MetaProgressToken), byte(URI)})
+		f.Add([]byte(seed), []byte{byte(i), byte(Name), byte(0x80 | MetaProgressToken), byte(URI), byte(0x40 | Arguments), byte(0xc0 | Arguments)})
 	}
 	f.Fuzz(func(t *testing.T, raw, plan []byte) {
 		p, err := SplitParams(raw)
@@ -93,18 +101,23 @@ func FuzzAppend(f *testing.F) {
 		}
 		var edits []Edit
 		for i, b := range plan[:min(len(plan), 8)] {
-			e := Edit{Key: Key(b&0x7f) % numKeys}
-			if b&0x80 != 0 {
-				e.Value = [][]byte{[]byte(`7`), []byte(`{"progressToken":"t","x":1}`), []byte(`[]`)}[i%3]
+			e := Edit{Key: Key(b&0x3f) % numKeys}
+			e.Add = b&0x40 != 0 && e.Key < MetaProgressToken && e.Key != Meta
+			switch {
+			case b&0x80 == 0:
+			case e.Add:
+				e.Value = []byte(fmt.Sprintf(`"x":%d,"y%d":[]`, i, i))
+			default:
+				e.Value = [][]byte{[]byte(`7`), []byte(`{"progressToken":"t","x":1}`), []byte(`[]`), []byte(`{ }`)}[i%4]
 			}
 			edits = append(edits, e)
 		}
 		got := p.Append(nil, edits...)
 		if err := Valid(got); err != nil {
-			t.Fatalf("%q with %s: %q: %v", p.Raw, edits, got, err)
+			t.Fatalf("%q with %v: %q: %v", p.Raw, edits, got, err)
 		}
 		if got, want := decode(t, got), expected(t, p.Raw, edits); !reflect.DeepEqual(got, want) {
-			t.Fatalf("%q with %s: %v, want %v", p.Raw, edits, got, want)
+			t.Fatalf("%q with %v: %v, want %v", p.Raw, edits, got, want)
 		}
 		after, err := SplitParams(got)
 		if err != nil {
@@ -115,7 +128,7 @@ func FuzzAppend(f *testing.F) {
 				continue
 			}
 			if edited, has := p.Edited(k, edits), after.Get(k); string(edited) != string(has) {
-				t.Fatalf("%q with %s: %s is %q, and %q once it is encoded", p.Raw, edits, k, edited, has)
+				t.Fatalf("%q with %v: %s is %q, and %q once it is encoded", p.Raw, edits, k, edited, has)
 			}
 		}
 	})
@@ -135,7 +148,21 @@ func expected(t *testing.T, raw []byte, edits []Edit) map[string]any {
 	want := decode(t, raw)
 	last := map[Key][]byte{}
 	for _, e := range edits {
-		last[e.Key] = e.Value
+		if !e.Add {
+			last[e.Key] = e.Value
+			continue
+		}
+		object, ok := want[names[e.Key]].(map[string]any)
+		if before, edited := last[e.Key]; edited {
+			if object, ok = nil, len(before) > 0; ok {
+				ok = json.Unmarshal(before, &object) == nil
+			}
+		}
+		if !ok || object == nil {
+			object = map[string]any{}
+		}
+		maps.Copy(object, decode(t, []byte("{"+string(e.Value)+"}")))
+		last[e.Key], _ = json.Marshal(object)
 	}
 	set := func(m map[string]any, k Key, value []byte) {
 		delete(m, names[k])
