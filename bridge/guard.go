@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -40,10 +41,11 @@ type GuardOptions struct {
 // A Guard wraps a source: for each call it fills in hidden arguments, validates the others, or
 // both. It may be used from many goroutines.
 type Guard struct {
-	Source // opens sessions of the guard
-	opts   GuardOptions
-	folded []string // opts.Hidden, to compare keys with
-	last   atomic.Pointer[guardedList]
+	Source  // opens sessions of the guard
+	opts    GuardOptions
+	folded  []string // opts.Hidden, to compare keys with
+	lowered [][]byte // the same with the bit set in each byte that a small letter has, for mayBeIn
+	last    atomic.Pointer[guardedList]
 }
 
 // NewGuard returns a guard of a source, which stays its owner's to close.
@@ -51,7 +53,12 @@ func NewGuard(source Source, opts GuardOptions) *Guard {
 	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
 	g := &Guard{opts: opts}
 	for _, name := range opts.Hidden {
-		g.folded = append(g.folded, fold(name))
+		name = fold(name)
+		lowered := []byte(name)
+		for i := range lowered {
+			lowered[i] |= 0x20
+		}
+		g.folded, g.lowered = append(g.folded, name), append(g.lowered, lowered)
 	}
 	g.Source = &guardSource{g, source}
 	return g
@@ -189,6 +196,10 @@ func (g *Guard) hide(it Item, t *guardedTool, schema json.RawMessage) (raw []byt
 	return raw, err
 }
 
+// filledMembers are what is filled in each call of a tool: members of an object with commas between. They do not
+// change any more.
+type filledMembers map[*guardedTool][]byte
+
 // guardSession is a caller's view of a Guard.
 type guardSession struct {
 	Session
@@ -196,7 +207,7 @@ type guardSession struct {
 	caller  *Caller
 	secrets *Secrets                    // the hidden values that are the same for all calls; nil means none
 	seen    atomic.Pointer[guardedList] // of the last list
-	filled  sync.Map                    // by *guardedTool: what is filled in each call, members of an object with a comma between
+	filled  atomic.Pointer[filledMembers]
 
 	outdated atomic.Bool // there is another list than the last one
 }
@@ -217,7 +228,7 @@ func (s *guardSession) guarded(l *List) *guardedList {
 	if v == nil || v.from != l {
 		v = s.guard.guarded(l)
 		s.seen.Store(v)
-		s.filled.Clear()
+		s.filled.Store(nil)
 	}
 	return v
 }
@@ -250,29 +261,36 @@ func (s *guardSession) Do(ctx context.Context, req *Request) Reply {
 	case wire.MethodTasksGet, wire.MethodTasksResult, wire.MethodTasksCancel, wire.MethodTasksUpdate, wire.MethodTasksList:
 		return s.task(ctx, req)
 	default:
-		return s.secrets.hideError(s.Session.Do(ctx, req.keeping(s.secrets)))
+		return s.secrets.hideError(s.doKeeping(ctx, req, s.secrets))
 	}
 }
 
-// keeping returns a request of which no message shows the secrets, with more edits.
-func (r *Request) keeping(secrets *Secrets, more ...wire.Edit) *Request {
+// keptRequest is a request below a Guard.
+type keptRequest struct {
+	Request
+	edits [2]wire.Edit // as many as there are in general
+}
+
+var keptRequests = sync.Pool{New: func() any { return new(keptRequest) }}
+
+// doKeeping carries out a request of which no message shows the secrets, with more edits.
+func (s *guardSession) doKeeping(ctx context.Context, req *Request, secrets *Secrets, more ...wire.Edit) Reply {
 	if secrets == nil && len(more) == 0 {
-		return r
+		return s.Session.Do(ctx, req)
 	}
-	own := &struct { // all in one allocation
-		Request
-		back  secretBack
-		edits [2]wire.Edit // as many as there are in general
-	}{Request: *r}
-	own.Edits = append(append(own.edits[:0], r.Edits...), more...)
+	own := keptRequests.Get().(*keptRequest)
+	own.Request = *req
+	own.Edits = append(append(own.edits[:0], req.Edits...), more...)
 	if secrets != nil {
 		own.Secrets, own.Take = secrets, nil
-		if r.Back != nil {
-			own.back = secretBack{r.Back, secrets}
-			own.Back = &own.back
+		if req.Back != nil {
+			own.Back = &secretBack{req.Back, secrets} // its own memory: a server may still notify when the call has ended
 		}
 	}
-	return &own.Request
+	reply := s.Session.Do(ctx, &own.Request)
+	*own = keptRequest{}
+	keptRequests.Put(own)
+	return reply
 }
 
 // call calls a tool with arguments that are checked and have the hidden values.
@@ -285,15 +303,19 @@ func (s *guardSession) call(ctx context.Context, req *Request) Reply {
 	if len(sent) == 0 || string(sent) == "null" {
 		sent = []byte("{}")
 	}
-	arguments, secrets, err := s.arguments(ctx, tool, req.Target, sent)
+	arguments, added, secrets, err := s.arguments(ctx, tool, req.Target, sent)
 	if err != nil {
 		return Result(toolformat.TextResult(err.Error(), true).JSON, nil)
 	}
-	var edits []wire.Edit
+	var all [2]wire.Edit
+	edits := all[:0]
 	if !bytes.Equal(arguments, sent) {
-		edits = []wire.Edit{{Key: wire.Arguments, Value: arguments}}
+		edits = append(edits, wire.Edit{Key: wire.Arguments, Value: arguments})
 	}
-	return secrets.hideCall(s.Session.Do(ctx, req.keeping(secrets, edits...)))
+	if len(added) > 0 {
+		edits = append(edits, wire.Edit{Key: wire.Arguments, Add: true, Value: added})
+	}
+	return secrets.hideCall(s.doKeeping(ctx, req, secrets, edits...))
 }
 
 // task answers a request about a task, of which it is not known which hidden values its tool got.
@@ -304,20 +326,19 @@ func (s *guardSession) task(ctx context.Context, req *Request) Reply {
 			secrets = secrets.with(value)
 		}
 	}
-	return secrets.hideTask(s.Session.Do(ctx, req.keeping(secrets)))
+	return secrets.hideTask(s.doKeeping(ctx, req, secrets))
 }
 
-// arguments returns the arguments that the tool gets, and the secrets of the call. The error is for the
-// model.
-func (s *guardSession) arguments(ctx context.Context, t *guardedTool, tool string, sent json.RawMessage) (json.RawMessage, *Secrets, error) {
+// arguments returns the arguments that the tool gets, members that are added to these, and the secrets of the call.
+// The error is for the model.
+func (s *guardSession) arguments(ctx context.Context, t *guardedTool, tool string, sent json.RawMessage) (arguments, added json.RawMessage, _ *Secrets, err error) {
 	if t.hidden == nil {
 		sent, err := t.checked(tool, sent)
-		return sent, s.secrets, err
+		return sent, nil, s.secrets, err
 	}
 	if sent[0] != '{' { // hidden arguments in a string could not be removed
-		return nil, nil, fmt.Errorf("invalid arguments for tool %s: expected an object", tool)
+		return nil, nil, nil, fmt.Errorf("invalid arguments for tool %s: expected an object", tool)
 	}
-	var err error
 	mentioned := s.guard.isMentioned(sent)
 	if mentioned {
 		sent, err = t.hidden.Bind(tool, sent, nil)
@@ -327,16 +348,19 @@ func (s *guardSession) arguments(ctx context.Context, t *guardedTool, tool strin
 	}
 	changed := mentioned || t.check != nil
 	if err != nil || !t.has && !(changed && s.guard.isMentioned(sent)) { // else the arguments keep their bytes
-		return sent, s.secrets, err
+		return sent, nil, s.secrets, err
 	}
 	return s.fill(ctx, t, tool, sent)
 }
 
-// fill sets the hidden values in arguments that have none of their names. It returns them, and the secrets of the
-// call: the session's, and those values that are the call's own.
-func (s *guardSession) fill(ctx context.Context, t *guardedTool, tool string, sent json.RawMessage) (json.RawMessage, *Secrets, error) {
-	if members, ok := s.filled.Load(t); ok {
-		return withMembers(sent, members.([]byte)), s.secrets, nil
+// fill sets the hidden values in arguments that have none of their names. It returns them, or members to add to
+// them, and the secrets of the call: the session's, and those values that are the call's own.
+func (s *guardSession) fill(ctx context.Context, t *guardedTool, tool string, sent json.RawMessage) (arguments, added json.RawMessage, _ *Secrets, err error) {
+	before := s.filled.Load()
+	if before != nil {
+		if members, ok := (*before)[t]; ok {
+			return sent, members, s.secrets, nil
+		}
 	}
 	secrets, into := s.secrets, sent
 	if t.alike {
@@ -350,25 +374,17 @@ func (s *guardSession) fill(ctx context.Context, t *guardedTool, tool string, se
 		return value, ok
 	})
 	if err != nil || !t.alike {
-		return filled, secrets, err
+		return filled, nil, secrets, err
 	}
 	members := filled[1 : len(filled)-1]
 	if secrets == s.secrets {
-		s.filled.Store(t, []byte(members))
+		after := filledMembers{t: members}
+		if before != nil {
+			maps.Copy(after, *before)
+		}
+		s.filled.CompareAndSwap(before, &after)
 	}
-	return withMembers(sent, members), secrets, nil
-}
-
-// withMembers returns an object with more members behind its own.
-func withMembers(object, members []byte) []byte {
-	body := bytes.TrimSpace(object)
-	body = bytes.TrimSpace(body[:len(body)-1]) // without the brace
-	comma := ","
-	if len(body) == 1 || len(members) == 0 {
-		comma = ""
-	}
-	own := make([]byte, 0, len(body)+len(comma)+len(members)+1)
-	return append(append(append(append(own, body...), comma...), members...), '}')
+	return sent, members, secrets, nil
 }
 
 // checked returns arguments as the Checker has corrected them.
@@ -384,7 +400,11 @@ func (g *Guard) isMentioned(value json.RawMessage) bool {
 	if !g.mayBeIn(value) {
 		return false
 	}
-	for key := range keysIn(value) {
+	for written := range keysIn(value) {
+		if !g.mayBeIn(written) {
+			continue
+		}
+		key, _ := wire.Text(written)
 		key = fold(key)
 		if slices.ContainsFunc(g.folded, func(name string) bool { return strings.Contains(key, name) }) {
 			return true
@@ -395,20 +415,26 @@ func (g *Guard) isMentioned(value json.RawMessage) bool {
 
 // mayBeIn reports whether a value may have a hidden name in it. It is quick for the small values that are most.
 func (g *Guard) mayBeIn(value []byte) bool {
-	var lower [256]byte
-	if len(value) > len(lower) {
+	const each = 0x0101010101010101
+	var lowered [256]byte
+	if len(value) > len(lowered) {
 		return true
 	}
-	for i, c := range value {
-		if c == '\\' || c >= utf8.RuneSelf { // it may stand for a letter
+	text := lowered[:0]
+	for ; len(value) >= 8; value = value[8:] {
+		eight := binary.LittleEndian.Uint64(value)
+		if backslash := eight ^ '\\'*each; (eight|(backslash-each)&^backslash)&(0x80*each) != 0 { // it may stand for a letter
 			return true
 		}
-		if 'A' <= c && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		lower[i] = c
+		text = binary.LittleEndian.AppendUint64(text, eight|0x20*each)
 	}
-	return slices.ContainsFunc(g.folded, func(name string) bool { return bytes.Contains(lower[:len(value)], []byte(name)) })
+	for _, c := range value {
+		if c == '\\' || c >= utf8.RuneSelf {
+			return true
+		}
+		text = append(text, c|0x20)
+	}
+	return slices.ContainsFunc(g.lowered, func(name []byte) bool { return bytes.Contains(text, name) })
 }
 
 // fold maps texts that differ in letter case only to one.

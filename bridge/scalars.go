@@ -3,8 +3,6 @@ package bridge
 import (
 	"bytes"
 	"iter"
-
-	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
 // scalars iterates over where the strings, numbers and literals in a value begin and end, at any
@@ -35,22 +33,25 @@ func scalarEnd(raw []byte, i int) int {
 		}
 		return i + max(n, 1)
 	}
-	for i++; i < len(raw) && raw[i] != '"'; i++ {
-		if raw[i] == '\\' {
-			i++
+	for from := i + 1; ; {
+		n := bytes.IndexByte(raw[from:], '"')
+		if n < 0 {
+			return len(raw)
+		}
+		before := raw[from : from+n]
+		from += n + 1
+		if escapes := len(before) - len(bytes.TrimRight(before, `\`)); escapes%2 == 0 { // else the quote is escaped
+			return from
 		}
 	}
-	return min(i+1, len(raw))
 }
 
-// keysIn iterates over the decoded keys of all objects in a value, at any depth.
-func keysIn(raw []byte) iter.Seq[string] {
-	return func(yield func(string) bool) {
+// keysIn iterates over the keys of all objects in a value, at any depth, as they are written.
+func keysIn(raw []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
 		for start, end := range scalars(raw) {
-			if !bytes.HasPrefix(bytes.TrimLeft(raw[end:], " \t\r\n"), []byte(":")) {
-				continue
-			}
-			if key, isText := wire.Text(raw[start:end]); isText && !yield(key) {
+			isKey := bytes.HasPrefix(bytes.TrimLeft(raw[end:], " \t\r\n"), []byte(":"))
+			if isKey && raw[start] == '"' && !yield(raw[start:end]) {
 				return
 			}
 		}

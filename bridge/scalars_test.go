@@ -17,7 +17,8 @@ func TestScalars(t *testing.T) {
 	before := string(raw)
 	var keys, all []string
 	for key := range keysIn(raw) {
-		keys = append(keys, key)
+		text, _ := wire.Text(key)
+		keys = append(keys, text)
 	}
 	for start, end := range scalars(raw) {
 		all = append(all, string(raw[start:end]))
