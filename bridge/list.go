@@ -55,10 +55,15 @@ func (k ListKind) Capability() string { return kinds[k].capability }
 
 // ListKindOf returns the kind that a list method lists; ok is false for any other method.
 func ListKindOf(method string) (k ListKind, ok bool) {
-	for i := range kinds {
-		if kinds[i].method == method {
-			return ListKind(i), true
-		}
+	switch method {
+	case wire.MethodToolsList:
+		return Tools, true
+	case wire.MethodPromptsList:
+		return Prompts, true
+	case wire.MethodResourcesList:
+		return Resources, true
+	case wire.MethodTemplatesList:
+		return Templates, true
 	}
 	return 0, false
 }

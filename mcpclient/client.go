@@ -332,6 +332,7 @@ type session struct {
 	listed atomic.Bool  // the caller has read a list, and is notified of changes
 	closed atomic.Bool
 	done   chan struct{} // closed after closed is set
+	hidden atomic.Pointer[addedSecret]
 
 	watches, watchedBytes atomic.Int64 // resources of which the caller wants updates, and bytes of their URIs; changed with link.mu held
 }

@@ -3,6 +3,7 @@ package mcpclient
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -19,9 +20,10 @@ func TestRecentSecrets(t *testing.T) {
 		return &s
 	}
 	lasting := of(0)
+	var last, other atomic.Pointer[addedSecret]
 	for i := 1; i <= 10*maxRecent; i++ {
-		r.add(of(i))
-		r.add(lasting)
+		r.add(of(i), &other)
+		r.add(lasting, &last)
 	}
 	isHidden := func(i int) bool { return r.hide(secret(i)) != secret(i) }
 	if !isHidden(0) {
@@ -41,21 +43,22 @@ func TestRecentSecrets(t *testing.T) {
 func TestRecentSecretsCost(t *testing.T) {
 	r := newRecentSecrets()
 	all := make([]*bridge.Secrets, maxRecent/2)
+	last := make([]atomic.Pointer[addedSecret], len(all))
 	for i := range all {
 		all[i] = &bridge.Secrets{}
 	}
 	var adding sync.WaitGroup
 	for range 4 {
 		adding.Go(func() {
-			for _, s := range all {
-				r.add(s)
+			for i, s := range all {
+				r.add(s, &last[i])
 			}
 		})
 	}
 	adding.Wait()
 	if n := testing.AllocsPerRun(10, func() {
-		for _, s := range all {
-			r.add(s)
+		for i, s := range all {
+			r.add(s, &last[i])
 		}
 	}); n > 0 {
 		t.Errorf("%v allocations", n)

@@ -22,7 +22,7 @@ const maxAttempts = 3
 // call carries out a request of a caller. If the connection is lost it repeats the request on
 // the next one where that is safe: within the time of a call if the server did not receive it.
 func (l *link) call(ctx context.Context, req *bridge.Request, owner *session) (reply bridge.Reply) {
-	l.cfg.recent.add(req.Secrets)
+	l.cfg.recent.add(req.Secrets, &owner.hidden)
 	var end time.Time // of repeating; set by the first loss
 	var queued time.Duration
 	defer func() { reply.Queued += queued }()

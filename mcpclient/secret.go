@@ -192,12 +192,18 @@ func newRecentSecrets() *recentSecrets {
 	return r
 }
 
-// add adds the hidden values of a call; nil means none.
-func (r *recentSecrets) add(s *bridge.Secrets) {
+// An addedSecret is in a set that was young.
+type addedSecret struct {
+	*bridge.Secrets
+	to *sync.Map
+}
+
+// add adds the hidden values of a call; nil means none. last is what was added for its caller before.
+func (r *recentSecrets) add(s *bridge.Secrets, last *atomic.Pointer[addedSecret]) {
 	if s == nil {
 		return
 	}
-	if _, has := r.young.Load().Load(s); has {
+	if a := last.Load(); a != nil && a.Secrets == s && a.to == r.young.Load() {
 		return
 	}
 	r.mu.Lock()
@@ -207,9 +213,11 @@ func (r *recentSecrets) add(s *bridge.Secrets) {
 		r.young.Store(&sync.Map{})
 		r.left = maxRecent
 	}
-	if _, has := r.young.Load().LoadOrStore(s, nil); !has {
+	young := r.young.Load()
+	if _, has := young.LoadOrStore(s, nil); !has {
 		r.left--
 	}
+	last.Store(&addedSecret{s, young})
 }
 
 // hide hides them in a text.

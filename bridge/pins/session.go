@@ -48,13 +48,14 @@ func (s *session) view(ctx context.Context, kind bridge.ListKind) (*view, error)
 
 // Do implements bridge.Session.
 func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
-	if kind, ok := bridge.ListKindOf(req.Method); ok && isPinned(kind) {
-		return paging.Answer(ctx, s.Session, req, s.List)
-	}
 	if kind, name, ok := match.Subject(req); ok && isPinned(kind) {
 		if fault := s.check(ctx, kind, name); fault != nil {
 			return bridge.Failed(fault)
 		}
+		return s.Session.Do(ctx, req)
+	}
+	if kind, ok := bridge.ListKindOf(req.Method); ok && isPinned(kind) {
+		return paging.Answer(ctx, s.Session, req, s.List)
 	}
 	if req.Method == wire.MethodDiscover {
 		return s.discover(ctx, req)

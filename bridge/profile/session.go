@@ -78,14 +78,15 @@ func (s *session) list(ctx context.Context, kind bridge.ListKind) (*bridge.List,
 // Do implements bridge.Session. A method of which it is not known what it reaches is unknown.
 func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	kind, target, key := match.Subject(req)
+	if key && (s.profile.narrows(kind) || req.Method == wire.MethodComplete) {
+		return s.about(ctx, kind, target, req)
+	}
 	listed, lists := bridge.ListKindOf(req.Method)
 	switch {
 	case lists && s.profile.narrows(listed):
 		return paging.Answer(ctx, s.Session, req, s.List)
 	case lists:
 		return s.Session.Do(ctx, req)
-	case key && (s.profile.narrows(kind) || req.Method == wire.MethodComplete):
-		return s.about(ctx, kind, target, req)
 	case !key && !bridge.Relayed(req.Method) && req.Method != wire.MethodDiscover:
 		return bridge.Failed(toolformat.Errorf(toolformat.Unsupported, "method not found: %s", req.Method))
 	}
