@@ -44,9 +44,12 @@ func New(patterns []string, changed func(), log *slog.Logger) (*Watcher, error) 
 	if err != nil {
 		return nil, reason(err)
 	}
-	w := &Watcher{changed: changed, log: log, notify: notify, heard: make(chan struct{}, 1), done: make(chan struct{}), unheard: map[string]bool{}}
+	w := &Watcher{changed: changed, log: log, notify: notify, heard: make(chan struct{}, 1), done: make(chan struct{}), seen: map[string]files{}, unheard: map[string]bool{}}
+	for _, pattern := range patterns {
+		w.seen[pattern] = filesOf(pattern)
+	}
+	w.heard <- struct{}{} // has the folders watched, which takes milliseconds where they have many files, and the files compared
 	go w.hear()
-	w.Watch(patterns)
 	go w.run()
 	return w, nil
 }
