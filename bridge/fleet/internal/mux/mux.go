@@ -55,6 +55,7 @@ type Mux struct {
 	spare   []byte     // memory for out
 	writing bool       // by a goroutine, which goes on until out is empty
 	streams map[uint32]*Stream
+	waiting int    // streams on which nothing has come back since this end, if it has opened them, or the other has sent something
 	last    uint32 // stream that this end has opened
 	failed  error  // why the link is lost; nil while it is not
 }
@@ -135,10 +136,11 @@ func (m *Mux) fail(why error) {
 }
 
 // drop forgets a stream.
-func (m *Mux) drop(id uint32) {
+func (m *Mux) drop(s *Stream) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.streams, id)
+	m.turn(s, false)
+	delete(m.streams, s.id)
 	m.room.Broadcast()
 }
 
@@ -149,16 +151,41 @@ func (m *Mux) send(kind byte, s *Stream, data []byte) error {
 	err, mine := m.await(s), false
 	if err == nil {
 		mine = m.add(kind, s.id, data)
+		m.turn(s, m.opens(s.id))
 	}
+	others := m.waiting > 1 || m.waiting > 0 && !s.waiting
 	m.mu.Unlock()
 	if !mine {
 		return err
 	}
-	runtime.Gosched() // others add what they have meanwhile: a write costs more than the rest of a small frame
+	if others {
+		runtime.Gosched() // they add what they have meanwhile: a write costs more than the rest of a small frame
+	}
 	if !m.flush() {
 		go m.flushAll()
 	}
 	return err
+}
+
+// opens reports whether a stream is one that this end opens.
+func (m *Mux) opens(id uint32) bool { return id&1 == m.last&1 }
+
+// turn notes that a stream waits for the end that has not opened it, or does so no longer; m.mu is held.
+func (m *Mux) turn(s *Stream, waits bool) {
+	switch {
+	case waits && !s.waiting:
+		m.waiting++
+	case !waits && s.waiting:
+		m.waiting--
+	}
+	s.waiting = waits
+}
+
+// Waiting returns how many streams wait for the first part of an answer by the end that has not opened them.
+func (m *Mux) Waiting() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.waiting
 }
 
 // await waits until a stream may send a frame; m.mu is held.
@@ -326,7 +353,10 @@ func (m *Mux) find(id uint32, kind byte) (s *Stream, refused bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s = m.streams[id]
-	if s != nil || kind != frameOpen || id&1 == m.last&1 || m.failed != nil {
+	if s != nil && kind == frameData {
+		m.turn(s, !m.opens(id))
+	}
+	if s != nil || kind != frameOpen || m.opens(id) || m.failed != nil {
 		return s, false
 	}
 	if len(m.streams) >= m.terms.Streams {
@@ -337,6 +367,7 @@ func (m *Mux) find(id uint32, kind byte) (s *Stream, refused bool) {
 	select {
 	case m.accept <- s:
 		m.streams[id] = s
+		m.turn(s, true)
 		return s, false
 	default: // those that were closed before anybody has accepted them are still there
 		return nil, true

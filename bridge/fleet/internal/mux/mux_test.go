@@ -260,3 +260,40 @@ func FuzzMux(f *testing.F) {
 		}
 	})
 }
+
+// A stream waits from what the end that has opened it sends until the other end answers, or it is closed.
+func TestMuxWaiting(t *testing.T) {
+	client, server := muxPair(t)
+	check := func(want int) {
+		t.Helper()
+		if at, there := client.Waiting(), server.Waiting(); at != want || there != want {
+			t.Errorf("%d wait, and %d at the other end; want %d", at, there, want)
+		}
+	}
+	var near, far [2]*Stream
+	read := func(s *Stream, n int) {
+		t.Helper()
+		if _, err := io.ReadFull(s, make([]byte, n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range near {
+		near[i], _ = client.Open()
+		near[i].Write([]byte("as"))
+		near[i].Write([]byte("k"))
+		far[i], _ = server.Accept()
+		read(far[i], 3)
+		check(i + 1)
+	}
+	for range 2 {
+		far[0].Write([]byte("answer"))
+		read(near[0], 6)
+		check(1)
+	}
+	near[1].Close()
+	if _, err := far[1].Read(make([]byte, 1)); err == nil {
+		t.Error("open")
+	}
+	far[1].Close()
+	check(0)
+}

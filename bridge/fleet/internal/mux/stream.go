@@ -11,8 +11,9 @@ import (
 
 // A Stream is one of the connections that a Mux carries.
 type Stream struct {
-	mux *Mux
-	id  uint32
+	mux     *Mux
+	id      uint32
+	waiting bool // Mux.turn; guarded by Mux.mu
 
 	readable, writable chan struct{} // hold a token when Read or Write may go on
 
@@ -227,7 +228,7 @@ func (s *Stream) CloseWrite() error {
 
 // Close implements io.Closer.
 func (s *Stream) Close() error {
-	s.mux.drop(s.id) // first: what a Write has not sent yet is not sent
+	s.mux.drop(s) // first: what a Write has not sent yet is not sent
 	s.CloseWrite()
 	s.mu.Lock()
 	again, tell := s.closed, s.opened && s.ended == nil
