@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httputil"
 	"slices"
@@ -24,7 +25,7 @@ func (n *Node) Forward(w http.ResponseWriter, r *http.Request, run, key string) 
 	if failure != nil {
 		return false, failure
 	}
-	x, err := p.take(r.Context(), key)
+	x, err := p.takeFor(r, key)
 	if err != nil {
 		return false, n.unlinked(r.Context(), p.run, err)
 	}
@@ -32,14 +33,14 @@ func (n *Node) Forward(w http.ResponseWriter, r *http.Request, run, key string) 
 	resp, err := x.roundTrip(r)
 	if err != nil {
 		stop()
-		x.Close()
+		p.giveUp(x)
 		return true, fmt.Errorf("node %s: the answer was lost: %w", run, err)
 	}
 	err = copyResponse(w, resp)
 	if stop() && err == nil && !resp.Close && x.in.Buffered() == 0 {
 		p.put(x, key)
 	} else {
-		x.Close()
+		p.giveUp(x)
 	}
 	if err != nil {
 		panic(http.ErrAbortHandler)
@@ -49,10 +50,10 @@ func (n *Node) Forward(w http.ResponseWriter, r *http.Request, run, key string) 
 
 // exchange carries one request after another to another node: it is an HTTP/1.1 connection.
 type exchange struct {
-	*mux.Stream
-	link *mux.Mux
-	in   *bufio.Reader
-	idle time.Time // since when it waits for its next request
+	net.Conn // a stream of the link, or direct
+	link     *mux.Mux
+	in       *bufio.Reader
+	idle     time.Time // since when it waits for its next request
 
 	out   []byte // memory of a request
 	names []string

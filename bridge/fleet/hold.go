@@ -413,9 +413,9 @@ func (n *Node) replaced(ctx context.Context, r run, address string) bool {
 	if alive, err := n.opts.Engine.Alive(bounded, r.node, r.epoch); err != nil || alive || address == "" {
 		return false
 	}
-	link, err := n.dial(bounded, address, r)
+	c, _, err := n.dial(bounded, address, r, subprotocol)
 	if err == nil {
-		link.Close()
+		c.Close()
 	}
 	if !errors.Is(err, errOtherRun) {
 		return false

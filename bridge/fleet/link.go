@@ -28,6 +28,12 @@ const (
 // subprotocol is the version of a link of two nodes. Nodes of two versions have one in common.
 const subprotocol = "mcpbridge-peer.1"
 
+// directProtocol is that of a direct connection. Nodes that accept some say so in their answers, by directHeader.
+const (
+	directProtocol = "mcpbridge-direct.1"
+	directHeader   = "Mcpbridge-Direct"
+)
+
 // peerTerms are those of a link of two nodes.
 func peerTerms() mux.Terms {
 	return mux.Terms{Alive: 2 * time.Second, Lost: 6 * time.Second, Streams: 4096}
@@ -42,13 +48,14 @@ const (
 	sealedProof     = "proof of another run" // purpose of proofs
 )
 
-// dial opens a link to a run of the node at a URL such as https://10.0.0.3:7332, until ctx ends.
-func (n *Node) dial(ctx context.Context, url string, to run) (*mux.Mux, error) {
+// dial opens a connection by a protocol to a run of the node at a URL such as https://10.0.0.3:7332, until ctx ends.
+// direct means that this accepts direct ones.
+func (n *Node) dial(ctx context.Context, url string, to run, protocol string) (c *tls.Conn, direct bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
 	stop := func() bool { return true }
 	defer func() { stop() }() // before cancel
-	dialer := websocket.Dialer{Subprotocols: []string{subprotocol}, HandshakeTimeout: handshakeTime}
+	dialer := websocket.Dialer{Subprotocols: []string{protocol}, HandshakeTimeout: handshakeTime}
 	dialer.NetDialContext = func(connecting context.Context, network, address string) (net.Conn, error) {
 		c, err := new(net.Dialer).DialContext(connecting, network, address)
 		if err == nil { // the Dialer heeds ctx only until then
@@ -66,18 +73,26 @@ func (n *Node) dial(ctx context.Context, url string, to run) (*mux.Mux, error) {
 				err = errOtherRun
 			}
 		}
-		return nil, err
+		return nil, false, err
 	}
-	if ws.Subprotocol() != subprotocol {
+	if ws.Subprotocol() != protocol {
 		ws.Close()
-		return nil, errProtocol
+		return nil, false, errProtocol
 	}
-	secure := tls.Client(newConn(ws), n.opts.Keys.TLS())
+	secure := tls.Client(below(ws), n.opts.Keys.TLS())
 	if err := secure.HandshakeContext(ctx); err != nil {
 		ws.Close()
-		return nil, err
+		return nil, false, err
 	}
-	return mux.New(secure, true, peerTerms()), nil
+	return secure, response.Header.Get(directHeader) != "", nil
+}
+
+// below returns what TLS is spoken on: the messages of a link's WebSocket, or the connection itself of a direct one.
+func below(ws *websocket.Conn) net.Conn {
+	if ws.Subprotocol() == directProtocol {
+		return ws.NetConn()
+	}
+	return newConn(ws)
 }
 
 // errProtocol refuses a link to a node that speaks no protocol of this version.
@@ -104,25 +119,27 @@ func (n *Node) proves(proof, challenge, url string, of run) bool {
 	return ok && err == nil && said == challenge && there != of && (there.node == of.node || address == url)
 }
 
-// accept makes the request of a node at /peer a link, unless ctx ends before it has proved to be one.
-func (k *Keys) accept(ctx context.Context, w http.ResponseWriter, r *http.Request) (*mux.Mux, error) {
-	if !slices.Contains(websocket.Subprotocols(r), subprotocol) {
+// accept makes the request of a node at /peer a connection, direct or for a link, unless ctx ends before it has proved to
+// be one.
+func (k *Keys) accept(ctx context.Context, w http.ResponseWriter, r *http.Request) (c *tls.Conn, direct bool, err error) {
+	up := websocket.Upgrader{Subprotocols: []string{subprotocol, directProtocol}, HandshakeTimeout: handshakeTime}
+	known := func(p string) bool { return slices.Contains(up.Subprotocols, p) }
+	if !slices.ContainsFunc(websocket.Subprotocols(r), known) {
 		http.Error(w, errProtocol.Error(), http.StatusBadRequest)
-		return nil, errProtocol
+		return nil, false, errProtocol
 	}
-	up := websocket.Upgrader{Subprotocols: []string{subprotocol}, HandshakeTimeout: handshakeTime}
-	ws, err := up.Upgrade(w, r, nil)
+	ws, err := up.Upgrade(w, r, http.Header{directHeader: {"1"}})
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
-	secure := tls.Server(newConn(ws), k.TLS())
+	secure := tls.Server(below(ws), k.TLS())
 	if err := secure.HandshakeContext(ctx); err != nil {
 		ws.Close()
-		return nil, refusedLink(err)
+		return nil, false, refusedLink(err)
 	}
-	return mux.New(secure, false, peerTerms()), nil
+	return secure, ws.Subprotocol() == directProtocol, nil
 }
 
 // conn is a WebSocket connection as a stream of bytes, which passes proxies.

@@ -18,7 +18,7 @@ import (
 )
 
 // A Node is this process as one of the nodes of a cluster, and the listener whose connections are streams of
-// other nodes' links: what they forward is HTTP. Its methods may be called at once.
+// other nodes' links, or direct: what they forward is HTTP. Its methods may be called at once.
 type Node struct {
 	opts     Options
 	sessions *engine.Bucket // what is known of sessions, by hashes of their ids
@@ -155,12 +155,17 @@ func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ctx, known := n.meet(context.WithoutCancel(r.Context()))
-	link, err := n.opts.Keys.accept(ctx, w, r)
+	c, isDirect, err := n.opts.Keys.accept(ctx, w, r)
 	known()
 	if err != nil {
 		n.opts.Log.Warn("refused a link of another node", "address", r.RemoteAddr, "error", err)
 		return
 	}
+	if isDirect {
+		n.handOver(direct{c})
+		return
+	}
+	link := mux.New(c, false, peerTerms())
 	defer link.Close()
 	if !n.add(link) {
 		return
@@ -171,15 +176,20 @@ func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			break
 		}
-		select {
-		case n.streams <- stream:
-		case <-n.ctx.Done():
-			stream.Close()
-		}
+		n.handOver(stream)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.links, link)
+}
+
+// handOver makes a connection one that the listener has accepted, unless that is closed.
+func (n *Node) handOver(c net.Conn) {
+	select {
+	case n.streams <- c:
+	case <-n.ctx.Done():
+		c.Close()
+	}
 }
 
 // add counts an accepted link, and reports false if the node is closed.

@@ -40,6 +40,7 @@ type peer struct {
 	redial  time.Time              // when it is tried again
 	idle    map[string][]*exchange // of link, by the key of their last request
 	count   int                    // of idle
+	direct  directConn             // beside link
 }
 
 // peer returns a run of another node, by its name. It may have begun just now.
@@ -193,7 +194,11 @@ func (p *peer) take(ctx context.Context, key string) (*exchange, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &exchange{Stream: stream, link: link, in: bufio.NewReader(stream)}, nil
+	return newExchange(stream, link), nil
+}
+
+func newExchange(c net.Conn, link *mux.Mux) *exchange {
+	return &exchange{Conn: c, link: link, in: bufio.NewReader(c)}
 }
 
 // Dial returns a connection to the listener of a run of another node. An error means that nothing was sent.
@@ -202,7 +207,7 @@ func Dial(ctx context.Context, n *Node, node string, epoch uint64) (net.Conn, er
 	if err != nil {
 		return nil, err
 	}
-	return x.Stream, nil
+	return x.Conn, nil
 }
 
 // open returns an exchange with a run of another node for one request, or a connection.
@@ -263,7 +268,7 @@ func (p *peer) takeIdle(key string) *exchange {
 		if p.idle[key] = of[:len(of)-1]; len(of) == 1 {
 			delete(p.idle, key)
 		}
-		if !last.Ended() && time.Since(last.idle) < idleTime {
+		if !last.Conn.(*mux.Stream).Ended() && time.Since(last.idle) < idleTime {
 			return last
 		}
 		last.Close()
@@ -275,11 +280,15 @@ func (p *peer) takeIdle(key string) *exchange {
 func (p *peer) put(x *exchange, key string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	x.idle = time.Now()
+	if p.direct.x == x {
+		p.direct.taken, p.direct.key = false, key
+		return
+	}
 	if p.link != x.link || p.count >= maxIdle {
 		x.Close()
 		return
 	}
-	x.idle = time.Now()
 	p.idle[key] = append(p.idle[key], x)
 	p.count++
 }
@@ -287,14 +296,18 @@ func (p *peer) put(x *exchange, key string) {
 // open opens a link, and forgets it when it is lost.
 func (p *peer) open() {
 	log := p.node.opts.Log.With("node", p.run.String(), "url", p.url)
-	link, err := p.node.dial(p.ctx, p.url, p.run)
+	var link *mux.Mux
+	c, acceptsDirect, err := p.node.dial(p.ctx, p.url, p.run, subprotocol)
+	if err == nil {
+		link = mux.New(c, true, peerTerms())
+	}
 	p.mu.Lock()
 	level := slog.LevelWarn
 	if p.failed != nil { // it was said before
 		level = slog.LevelDebug
 	}
 	p.link, p.failed, p.redial = link, err, time.Now().Add(redialAfter)
-	p.idle, p.count = map[string][]*exchange{}, 0
+	p.idle, p.count, p.direct = map[string][]*exchange{}, 0, directConn{accepted: acceptsDirect}
 	close(p.opening)
 	p.opening = nil
 	if link != nil && p.closed {
@@ -309,6 +322,7 @@ func (p *peer) open() {
 	_, err = link.Accept() // the other end opens none: this is the loss of the link
 	link.Close()
 	p.mu.Lock()
+	p.dropDirect()
 	p.link, p.idle, p.count = nil, nil, 0
 	p.mu.Unlock()
 	log.Debug("lost the link to another node", "error", err)

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/fleet/internal/mux"
 )
 
 // A link that is being opened to a node that says nothing ends when the node is known to be gone.
@@ -50,6 +52,41 @@ func TestPeerLate(t *testing.T) {
 		begun := time.Now()
 		if _, _, err := p.connect(context.Background(), ""); err != errLinkTime || time.Since(begun) != linkTime {
 			t.Errorf("%v after %v", err, time.Since(begun))
+		}
+	})
+}
+
+// The direct connection is for requests of one key while others have a stream, is used no more when nothing has been sent
+// on it for long, and is not opened to a node that accepts none.
+func TestPeerDirect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		x := newExchange(near, &mux.Mux{})
+		x.idle = time.Now()
+		p := &peer{link: x.link, idle: map[string][]*exchange{"b": {nil}}, direct: directConn{x: x}}
+		if p.takeDirect("a") != nil {
+			t.Error("none is accepted")
+		}
+		p.direct.accepted = true
+		for i, step := range []struct {
+			key  string
+			free time.Duration // before
+			want *exchange
+		}{{"a", 0, x}, {"b", 0, nil}, {"c", 0, x}, {"b", directKept + 1, x}, {"b", directTime, x}, {"a", directTime + 1, nil}} {
+			time.Sleep(step.free)
+			got := p.takeDirect(step.key)
+			if got != step.want {
+				t.Errorf("step %d: %v", i, got)
+			}
+			if got != nil {
+				if p.takeDirect(step.key) != nil {
+					t.Errorf("step %d: taken twice", i)
+				}
+				p.put(got, step.key)
+			}
+		}
+		if _, err := far.Read(make([]byte, 1)); err == nil || p.direct.x != nil {
+			t.Error("it is still open")
 		}
 	})
 }
