@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -41,7 +42,8 @@ type Buckets struct {
 	all   map[key]*shared
 	most  int // buckets, before those that are not needed are removed
 
-	unsent sync.Map // of *bucket to key: those with uses that Used has not told of
+	unsent sync.Map               // of *bucket to key: those with uses that Used has not told of
+	onUsed atomic.Pointer[func()] // nil does nothing
 }
 
 // key identifies a bucket: a rate of a principal, and of a profile if that has rates of its own.
@@ -144,7 +146,7 @@ func (b *Buckets) at(of key) *shared {
 		}
 		own = &shared{room: newRoom(&of)}
 		if bucket, ok := own.room.(*bucket); ok {
-			bucket.first = func() { b.unsent.Store(bucket, of) }
+			bucket.first = func() { b.keepUnsent(bucket, of) }
 		}
 		b.all[of] = own
 	}

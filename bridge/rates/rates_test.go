@@ -213,7 +213,9 @@ func TestTold(t *testing.T) {
 		const tick, ticks = 100 * time.Millisecond, 600
 		var processes [3]rates.Buckets
 		var sessions []bridge.Session
+		var news [3]int
 		for i := range processes {
+			processes[i].OnUsed(func() { news[i]++ })
 			sessions = append(sessions, open(t, processes[i].Wrap(sourcetest.NewFake(), of), named("ann", "")))
 		}
 		passed := 0
@@ -226,7 +228,12 @@ func TestTold(t *testing.T) {
 				}
 			}
 			for i := range processes {
+				said := news[i] > 0
 				used := processes[i].Used()
+				if said != (len(used) > 0) {
+					t.Fatalf("it is said %t that something is used, which is %+v", said, used)
+				}
+				news[i] = 0
 				for j := range processes {
 					if i != j {
 						processes[j].Take(used)

@@ -10,6 +10,17 @@ type Use struct {
 	Calls     int64  `json:"calls"`
 }
 
+// OnUsed has f called when there is something that Used returns. f must not block; there is one at a time.
+func (b *Buckets) OnUsed(f func()) { b.onUsed.Store(&f) }
+
+// keepUnsent keeps a bucket with uses for Used.
+func (b *Buckets) keepUnsent(used *bucket, of key) {
+	b.unsent.Store(used, of)
+	if f := b.onUsed.Load(); f != nil {
+		(*f)()
+	}
+}
+
 // Used returns what was used since the last call of Used, for the [Buckets.Take] of other processes.
 func (b *Buckets) Used() (all []Use) {
 	b.unsent.Range(func(k, v any) bool {
@@ -17,7 +28,7 @@ func (b *Buckets) Used() (all []Use) {
 		b.unsent.Delete(own)             // before used is read, as calls after that may add it again
 		if n := own.used.Load(); n > 0 { // else calls were given back that have been told of: later ones make up for them
 			if own.used.Add(-n) > 0 {
-				b.unsent.Store(own, of)
+				b.keepUnsent(own, of)
 			}
 			all = append(all, Use{of.principal, of.profile, of.rate, n})
 		}

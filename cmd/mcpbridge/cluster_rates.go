@@ -21,13 +21,23 @@ func (c *cluster) shareRates(ctx context.Context, buckets *rates.Buckets) error 
 	if err != nil {
 		return err
 	}
+	used := make(chan struct{}, 1)
+	buckets.OnUsed(func() {
+		select {
+		case used <- struct{}{}:
+		default:
+		}
+	})
 	go func() {
 		defer stop()
-		tick := time.NewTicker(ratesTime)
-		defer tick.Stop()
 		for {
 			select {
-			case <-tick.C:
+			case <-used:
+			case <-ctx.Done():
+				return
+			}
+			select {
+			case <-time.After(ratesTime): // for what else is used meanwhile
 			case <-ctx.Done():
 				return
 			}
