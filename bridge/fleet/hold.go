@@ -126,6 +126,16 @@ func (t *tenure) due(nodes map[string]string) bool {
 	return t.left() <= beatBefore || !maps.Equal(t.nodes, nodes)
 }
 
+// calm returns how long it is to be looked neither at the claim nor at the end of the term, unless the nodes change.
+func (t *tenure) calm(nodes map[string]string) time.Duration {
+	if t.due(nodes) {
+		return beatTick
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return max(beatTick, t.left()-beatBefore)
+}
+
 // know sets the nodes of the claim of a run. t.mu is held.
 func (t *tenure) know(of run, nodes map[string]string) {
 	t.nodes = nodes
@@ -203,13 +213,22 @@ func parseClaim(e engine.Entry) (c claim) {
 
 // hold keeps the node's sessions.
 func (n *Node) hold() {
-	tick := time.NewTicker(beatTick)
-	defer tick.Stop()
+	changed := make(chan struct{}, 1)
+	defer n.opts.Engine.OnNodes(func([]engine.Node) {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	})()
 	var asked time.Time
 	for {
+		look := time.NewTimer(n.tenure.calm(n.known()))
 		select {
-		case <-tick.C:
+		case <-look.C:
+		case <-changed:
 		case <-n.ctx.Done():
+		}
+		if look.Stop(); n.ctx.Err() != nil {
 			return
 		}
 		n.tenure.expire()
