@@ -346,11 +346,22 @@ func (m *member) prefix(members int) string {
 // character: github__* matches every name with that prefix. The error is path.ErrBadPattern, which
 // a match with any name finds, also with "".
 func Match(pattern, name string) (bool, error) {
-	if prefix, open := strings.CutSuffix(pattern, "*"); open && !strings.ContainsAny(prefix, `*?[\`) {
+	if prefix, open := strings.CutSuffix(pattern, "*"); open && isLiteral(prefix) {
 		return strings.HasPrefix(name, prefix), nil
 	}
 	// A slash is special to path.Match. A NUL occurs neither in names nor in patterns.
 	return path.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
+}
+
+// isLiteral reports whether a pattern matches itself alone.
+func isLiteral(pattern string) bool {
+	for i := range len(pattern) {
+		switch pattern[i] {
+		case '*', '?', '[', '\\':
+			return false
+		}
+	}
+	return true
 }
 
 // matchAny reports whether a name matches one of some patterns.
