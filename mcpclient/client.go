@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/scope"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/mcpclient/internal/h1"
 )
@@ -21,8 +22,7 @@ import (
 // A Client is one MCP server as a bridge.Source. It may be used from many goroutines.
 type Client struct {
 	cfg  Config
-	base context.Context // ends with Close
-	stop context.CancelFunc
+	base scope.Scope    // ends with Close
 	wg   sync.WaitGroup // of the links' goroutines
 
 	// The server speaks the modern era, as far as is known.
@@ -36,6 +36,8 @@ type Client struct {
 	silent atomic.Pointer[string]
 	// A connection has been logged, and none has been lost or has failed since.
 	up atomic.Bool
+	// Empty channels for calls.
+	replies sync.Pool
 	// The lists of all links.
 	kept keptLists
 	// What is wrong with the latest list of each kind.
@@ -78,7 +80,8 @@ func New(cfg Config) *Client {
 	c := &Client{cfg: cfg, links: map[linkKey]*link{}}
 	c.kept.max, c.kept.lists = max(minKept, 2*cfg.MessageBytes), map[*bridge.List]*keptList{}
 	c.modern.Store(cfg.Era == Modern)
-	c.base, c.stop = context.WithCancel(context.Background())
+	c.base.Context = context.Background()
+	c.replies.New = func() any { return make(chan bridge.Reply, 1) }
 	return c
 }
 
@@ -119,7 +122,7 @@ func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
-	c.stop()
+	c.base.Cancel(nil)
 	c.wg.Wait()
 	c.cfg.plain.Close() // first: it waits for connections that come back
 	c.cfg.http.CloseIdleConnections()
@@ -238,7 +241,7 @@ func (c *Client) drop(l *link) {
 	defer l.mu.Unlock()
 	if c.links[l.key] == l && len(l.sessions) == 0 {
 		delete(c.links, l.key)
-		l.cancel()
+		l.ctx.Cancel(nil)
 	}
 }
 

@@ -29,12 +29,9 @@ type conn struct {
 	ready  chan struct{} // closed when the lists have been read
 
 	ids    atomic.Int64
-	life   context.Context // ends when the connection is lost, with the reason as its cause
-	end    context.CancelCauseFunc
+	life   scope.Scope // ends when the connection is lost, for the reason of the loss
 	work   sync.WaitGroup
 	sender chan struct{} // bounds the messages sent in the background
-
-	replies sync.Pool // empty channels for calls
 
 	refetches [bridge.ListKinds]refetch
 	changing  atomic.Int32           // refetches of which the server has notified
@@ -75,9 +72,8 @@ func newConn(l *link) *conn {
 		dialed:        make(chan struct{}), ready: make(chan struct{}), sender: make(chan struct{}, 16),
 		calls: map[int64]*call{}, questions: map[string]question{},
 		waits: len(l.cfg.Command) == 0 && !l.cfg.overWebSocket(),
+		life:  scope.Scope{Context: context.Background()},
 	}
-	c.replies.New = func() any { return make(chan bridge.Reply, 1) }
-	c.life, c.end = context.WithCancelCause(context.Background())
 	return c
 }
 
@@ -128,7 +124,7 @@ func (c *conn) whenDialed(f func(context.Context)) {
 func (c *conn) alive() bool { return c.life.Err() == nil }
 
 // reason returns why the connection was lost.
-func (c *conn) reason() error { return context.Cause(c.life) }
+func (c *conn) reason() error { return c.life.Ended() }
 
 // lose implements receiver: it marks the connection as lost, which ends what waits for it. Only
 // the first reason counts; what a process has printed is kept in any case.
@@ -162,7 +158,7 @@ func (c *conn) loseLocked(reason error) {
 	for id := range c.questions {
 		c.removeQuestion(id)
 	}
-	c.end(reason)
+	c.life.Cancel(reason)
 	if c.waits {
 		return // a call goes on until its send returns
 	}

@@ -389,7 +389,7 @@ func (l *link) listenForChanges(ctx context.Context, c *conn) {
 	settle := sync.OnceFunc(func() { close(settled) })
 	c.start(func() {
 		defer settle()
-		c.listen(c.life, listChanges, func(granted []byte) error {
+		c.listen(&c.life, listChanges, func(granted []byte) error {
 			if !grantsAny(granted) {
 				return toolformat.Errorf(toolformat.Denied, "%s does not notify of list changes", c.cfg.Name)
 			}

@@ -34,7 +34,7 @@ func (l *link) handOver(c *conn) bool {
 		to.addSession(s)
 	}
 	to.takeOver(sessions)
-	l.cancel() // after which a request that has waited on this link finds its session on the other
+	l.ctx.Cancel(nil) // after which a request that has waited on this link finds its session on the other
 	return true
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/scope"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -50,8 +51,7 @@ type link struct {
 	cfg    *Config // the client's, or that of its principal
 	key    linkKey
 	born   time.Time
-	ctx    context.Context // ends with the link
-	cancel context.CancelFunc
+	ctx    *scope.Scope  // ends with the link
 	demand chan struct{} // holds a token if a call needs a lazy server
 	hurry  chan struct{} // holds a token if the link is not to wait for its next attempt
 
@@ -92,7 +92,7 @@ func newLink(c *Client, key linkKey, caller *bridge.Caller) *link {
 		client: c, cfg: c.cfg.of(caller), key: key, born: time.Now(), demand: make(chan struct{}, 1), hurry: make(chan struct{}, 1), since: time.Now(), sessions: map[*session]struct{}{},
 		watched: map[string]*watch{}, creators: map[string]creator{}, taskOrder: map[string][]string{}, state: Connecting, changed: make(chan struct{}),
 	}
-	l.ctx, l.cancel = context.WithCancel(c.base)
+	l.ctx = scope.Under(&c.base)
 	if c.cfg.Lazy {
 		l.state = Idle
 		l.loadLists()
@@ -349,11 +349,10 @@ func (l *link) serve(c *conn) {
 		c.lose(errStopped)
 	}
 	l.client.wg.Add(1)
-	up, end := context.WithCancel(l.ctx)
-	context.AfterFunc(c.life, end)
-	context.AfterFunc(up, func() {
+	up := scope.Under(l.ctx)
+	c.life.AfterFunc(func() { up.Cancel(nil) })
+	up.AfterFunc(func() {
 		defer l.client.wg.Done()
-		end()
 		l.resume(c, start)
 	})
 }

@@ -130,7 +130,7 @@ func (l *link) fetchFirst(ctx context.Context, c *conn, kind bridge.ListKind) er
 
 // retryList fetches a list that could not be read, again until it can.
 func (l *link) retryList(c *conn, kind bridge.ListKind) {
-	for delay := time.Second; l.faults[kind].Load() != nil && sleep(c.life, delay); delay = min(2*delay, time.Minute) {
+	for delay := time.Second; l.faults[kind].Load() != nil && sleep(&c.life, delay); delay = min(2*delay, time.Minute) {
 		l.refetch(c, kind, unannounced)
 	}
 }

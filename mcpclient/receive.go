@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/scope"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -214,14 +215,14 @@ func (c *conn) listen(ctx context.Context, filter string, acked func(granted []b
 		ever = ever || agreed
 		switch {
 		case ctx.Err() != nil:
-			return context.Cause(ctx)
+			return scope.Cause(ctx)
 		case err != nil && !ever:
 			return err
 		case time.Since(start) >= steadyListen:
 			delay = time.Second
 		}
 		if !sleep(ctx, delay) {
-			return context.Cause(ctx)
+			return scope.Cause(ctx)
 		}
 	}
 }

@@ -219,7 +219,7 @@ type loss struct {
 // roundTrip sends the message of a call and waits for its reply, the end of ctx, the call's
 // timeout or the loss of the connection.
 func (c *conn) roundTrip(ctx context.Context, k *call, msg *wire.Buffer) (bridge.Reply, *loss) {
-	k.ctx, k.reply = ctx, c.replies.Get().(chan bridge.Reply)
+	k.ctx, k.reply = ctx, c.link.client.replies.Get().(chan bridge.Reply)
 	if c.waits {
 		k.setScope()
 		ctx = k.scope
@@ -238,7 +238,7 @@ func (c *conn) roundTrip(ctx context.Context, k *call, msg *wire.Buffer) (bridge
 	if c.takeCall(k.id) == nil {
 		return c.replied(k, <-k.reply) // received in spite of that
 	}
-	c.replies.Put(k.reply)
+	c.link.client.replies.Put(k.reply)
 	var e *toolformat.Error
 	switch {
 	case ctx.Err() != nil: // a caller that goes may take the connection with it
@@ -278,13 +278,13 @@ func (c *conn) awaitReply(ctx context.Context, k *call) (bridge.Reply, bool) {
 // endContext ends the context of a call, if it has one of its own.
 func (k *call) endContext() {
 	if k.scope != nil {
-		k.scope.Cancel(context.Canceled)
+		k.scope.Cancel(nil)
 	}
 }
 
 // replied returns the reply of a call that has left the connection, or how it has ended without one.
 func (c *conn) replied(k *call, r bridge.Reply) (bridge.Reply, *loss) {
-	c.replies.Put(k.reply)
+	c.link.client.replies.Put(k.reply)
 	switch {
 	case k.lost:
 		return bridge.Reply{}, &loss{cause: k.cause, surelyNotRun: !k.sent.Load()}

@@ -17,6 +17,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcpbridge/mcpbridge/bridge/outbound"
+	"github.com/mcpbridge/mcpbridge/bridge/scope"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/mcpclient/internal/h1"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -30,12 +31,11 @@ type streamable struct {
 	url    atomic.Pointer[url.URL] // where the handshake was answered
 	to     receiver
 	way    atomic.Pointer[way]
-	mu     sync.Mutex      // held while way is changed
-	up     atomic.Bool     // the handshake is done
-	modern atomic.Bool     // the handshake was one of the modern era, which has no sessions
-	pings  atomic.Int64    // the id of the latest ping: below those of calls
-	life   context.Context // of the GET stream
-	end    context.CancelFunc
+	mu     sync.Mutex   // held while way is changed
+	up     atomic.Bool  // the handshake is done
+	modern atomic.Bool  // the handshake was one of the modern era, which has no sessions
+	pings  atomic.Int64 // the id of the latest ping: below those of calls
+	life   scope.Scope  // of the GET stream
 	work   sync.WaitGroup
 }
 
@@ -57,9 +57,9 @@ func dialHTTP(_ context.Context, cfg *Config, r receiver) (carrier, error) {
 	h.Set("Content-Type", "application/json")
 	h.Set("Accept", "application/json, text/event-stream")
 	s.way.Store(&way{header: h})
-	s.life, s.end = context.WithCancel(context.Background())
+	s.life.Context = context.Background()
 	if cfg.Via != nil {
-		s.work.Go(func() { cfg.detour.watch(s.life, r) })
+		s.work.Go(func() { cfg.detour.watch(&s.life, r) })
 	}
 	return s, nil
 }
@@ -313,7 +313,7 @@ func (s *streamable) established(revision string) {
 
 // close ends the session at the server, as the specification asks, without waiting long for it.
 func (s *streamable) close() {
-	s.end()
+	s.life.Cancel(nil)
 	if s.sessionID() != "" {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		if resp, err := s.request(ctx, http.MethodDelete, s.header(), nil); err == nil {
@@ -404,7 +404,7 @@ func (s *streamable) get(ctx context.Context, last string) (*http.Response, erro
 func (s *streamable) listen() {
 	last, retry := "", time.Second
 	for {
-		resp, err := s.get(s.life, last)
+		resp, err := s.get(&s.life, last)
 		var refused *statusError
 		switch {
 		case errors.As(err, &refused) && refused.code == http.StatusNotFound && s.sessionID() != "":
@@ -419,7 +419,7 @@ func (s *streamable) listen() {
 		default:
 			retry = min(2*retry, 30*time.Second)
 		}
-		if !sleep(s.life, retry) {
+		if !sleep(&s.life, retry) {
 			return
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/scope"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -160,7 +161,7 @@ func (l *link) endTurn(w *watch) {
 	case !c.legacy:
 		w.end()
 	default:
-		ctx, cancel := context.WithTimeout(c.life, backgroundTime)
+		ctx, cancel := context.WithTimeout(&c.life, backgroundTime)
 		c.replay(ctx, wire.MethodUnsubscribe, "uri", w.uri)
 		cancel()
 	}
@@ -221,7 +222,8 @@ func (l *link) setWatched(w *watch, c *conn) {
 // it. After an error, which is that of the server, ctx or the connection, or errClosed, the
 // listen is not open. The caller holds the turn.
 func (l *link) listenForUpdates(ctx context.Context, c *conn, w *watch, closed <-chan struct{}) error {
-	life, end := context.WithCancel(c.life)
+	life := scope.Under(&c.life)
+	end := func() { life.Cancel(nil) }
 	outcome := make(chan error, 1)
 	settle := func(err error) {
 		select {
@@ -263,7 +265,7 @@ func (l *link) listenForUpdates(ctx context.Context, c *conn, w *watch, closed <
 
 // rewatch asks a new connection for the updates that callers want of a resource.
 func (l *link) rewatch(c *conn, uri string) {
-	ctx, cancel := context.WithTimeoutCause(c.life, l.cfg.Timeout, errTimeout)
+	ctx, cancel := context.WithTimeoutCause(&c.life, l.cfg.Timeout, errTimeout)
 	defer cancel()
 	w, err := l.takeTurn(ctx, uri, nil)
 	if err != nil {
@@ -326,7 +328,7 @@ func (l *link) unwatchAll(s *session) {
 	}
 	c.start(func() {
 		for _, uri := range unwanted {
-			if w, err := l.takeTurn(c.life, uri, nil); err == nil {
+			if w, err := l.takeTurn(&c.life, uri, nil); err == nil {
 				l.endTurn(w)
 			}
 		}

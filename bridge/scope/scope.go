@@ -35,7 +35,7 @@ func Under(parent context.Context) *Scope {
 	s := &Scope{Context: parent}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.leave = AfterFunc(parent, func() { s.Cancel(context.Cause(parent)) })
+	s.leave = AfterFunc(parent, func() { s.Cancel(Cause(parent)) })
 	return s
 }
 
@@ -70,8 +70,11 @@ func (s *Scope) Ended() error {
 	return s.ended
 }
 
-// Cancel ends the Scope for a reason, which is not nil. Only the first one counts.
+// Cancel ends the Scope for a reason; nil means [context.Canceled]. Only the first one counts.
 func (s *Scope) Cancel(reason error) {
+	if reason == nil {
+		reason = context.Canceled
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended != nil {
@@ -115,6 +118,14 @@ func (w *watch) stop() bool {
 		w.scope.after = slices.Delete(w.scope.after, i, i+1)
 	}
 	return i >= 0
+}
+
+// Cause is [context.Cause], which does not know why a Scope has ended.
+func Cause(ctx context.Context) error {
+	if s, ok := ctx.(interface{ Ended() error }); ok {
+		return s.Ended()
+	}
+	return context.Cause(ctx)
 }
 
 // AfterFunc is [context.AfterFunc], which allocates more for a Scope.

@@ -1,12 +1,12 @@
 package swap
 
 import (
-	"context"
 	"math"
 	"sync"
 	"sync/atomic"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/scope"
 )
 
 // generation is a session of an inner source.
@@ -15,9 +15,8 @@ type generation struct {
 	owner *session
 	inner *inner
 
-	requests atomic.Int64    // that are in flight, less retired once there may be no more
-	current  context.Context // ends when the generation is no longer the current one
-	replaced context.CancelFunc
+	requests atomic.Int64 // that are in flight, less retired once there may be no more
+	current  scope.Scope  // ends when the generation is no longer the current one
 	ending   sync.Once
 }
 
@@ -42,7 +41,7 @@ func (g *generation) leave() {
 
 // retire lets the requests in flight end, and takes no more of them. It reports whether none was left.
 func (g *generation) retire() bool {
-	g.replaced()
+	g.current.Cancel(nil)
 	if g.requests.Add(-retired) != -retired {
 		return false
 	}
@@ -53,7 +52,7 @@ func (g *generation) retire() bool {
 // end closes the generation, with the requests in flight.
 func (g *generation) end() {
 	g.ending.Do(func() {
-		g.replaced()
+		g.current.Cancel(nil)
 		g.Session.Close()
 		g.owner.forget(g)
 		g.owner.source.release(g.inner)

@@ -35,7 +35,7 @@ type session struct {
 // newGeneration returns a generation that is not open. Its end releases in.
 func (s *session) newGeneration(in *inner) *generation {
 	g := &generation{owner: s, inner: in, Session: failed{errPanic}}
-	g.current, g.replaced = context.WithCancel(context.Background())
+	g.current.Context = context.Background()
 	return g
 }
 
@@ -87,7 +87,7 @@ func (s *session) saw(kind bridge.ListKind, l *bridge.List) {
 func (g *generation) list(ctx context.Context, kind bridge.ListKind) (*bridge.List, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(g.current, cancel)()
+	defer g.current.AfterFunc(cancel)()
 	return g.Session.List(ctx, kind)
 }
 
