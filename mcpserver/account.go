@@ -83,8 +83,8 @@ func (a *account) maySearch(r resource) bool {
 
 func (a *account) searchedInVain(r resource) { a.vain[r].Store(time.Now().UnixNano()) }
 
-// maxStaying is about how many sessions of a principal a node tells the others in an hour not to go on with: what keeps
-// that for 25 hours has room for a million, which one principal cannot fill at ten nodes.
+// maxStaying is about how many sessions of a principal a node tells the others in an hour not to go on with, as it has gone
+// on with them itself or they cannot move: what keeps that for 25 hours has room for a million, which one principal cannot fill at ten nodes.
 const maxStaying = 4000
 
 // mayStay reports whether the others are told of one more session, of at most so many in this hour.

@@ -68,6 +68,7 @@ func (s *Server) adopt(ctx context.Context, id string, sender identity, raw []by
 	adopted := s.newHTTPSession(sender)
 	adopted.goOn(term)
 	adopted.movable.Store(true)
+	adopted.staying = true // NATS knows of it
 	if err := adopted.reopen(ctx, id, raw); err != nil {
 		return err
 	}

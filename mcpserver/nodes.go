@@ -45,9 +45,10 @@ type Nodes interface {
 	Owner(ctx context.Context, id string) (run string, err error)
 
 	// Adopt returns the run that goes on with a session of one that has ended: "" for this one, if no
-	// other has asked before. Of a session that this run has, run is itself. An error is NotFound if nobody may go on with it, and Unavailable if that
+	// other has asked before. Of a session that this run has, run is itself. One more session of which NATS is told is one
+	// that may allows. An error is NotFound if nobody may go on with it, or this one may not, and Unavailable if that
 	// cannot be told, or the run has not ended.
-	Adopt(ctx context.Context, id, run string) (owner string, err error)
+	Adopt(ctx context.Context, id, run string, may func() bool) (owner string, err error)
 
 	// Term returns for how long no other run goes on with sessions of this one, unless its process ends: not at all
 	// unless left is positive. The context ends when one may.
@@ -179,7 +180,7 @@ func (f *forwarding) adopt(nodes Nodes, sender identity, run string, introductio
 		if left <= 0 {
 			return false, errAlone
 		}
-		owner, err := nodes.Adopt(ctx, f.key, run)
+		owner, err := nodes.Adopt(ctx, f.key, run, func() bool { return f.account.mayStay(maxStaying) })
 		switch {
 		case err == nil && owner == "":
 			err = f.server.adopt(ctx, f.key, sender, introduction, term)
@@ -224,7 +225,7 @@ func (f *forwarding) lapsed(nodes Nodes, sender identity) (answered bool) {
 	}
 	ctx, done := context.WithTimeout(f.r.Context(), adoptTime)
 	defer done()
-	owner, err := nodes.Adopt(ctx, f.key, s.run())
+	owner, err := nodes.Adopt(ctx, f.key, s.run(), func() bool { return true }) // limits.sessions bounds those
 	switch {
 	case err == nil && owner == "":
 		own.goOn(term)

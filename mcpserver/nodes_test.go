@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -82,7 +83,7 @@ func (n *fakeNodes) Bind(context.Context, string) error {
 	return n.away
 }
 
-func (n *fakeNodes) Adopt(context.Context, string, string) (string, error) {
+func (n *fakeNodes) Adopt(_ context.Context, _, _ string, may func() bool) (string, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.away != nil {
@@ -91,6 +92,9 @@ func (n *fakeNodes) Adopt(context.Context, string, string) (string, error) {
 	fate := n.fate
 	if n.later--; n.later == 0 {
 		n.fate = nil
+	}
+	if fate == nil && n.owner == "" && !may() {
+		fate = toolformat.Errorf(toolformat.NotFound, "no leave")
 	}
 	return n.owner, fate
 }
@@ -184,6 +188,33 @@ func TestUnreachableNode(t *testing.T) {
 				t.Errorf("%s, %v: %d %s, Retry-After %q", name, c.fate, status, body, after)
 			}
 		}
+	}
+}
+
+// A principal whose sessions move without end leaves the others room where nodes keep that. One that has moved is
+// counted once.
+func TestMovedShare(t *testing.T) {
+	n := newNoded(t)
+	n.by = "b.1"
+	id := n.begin(t, "x")
+	n.server.sessions.endSession(n.server.sessions.sessions[id]) // as after this node's start
+	own := n.server.opts().accounts.of(bridge.Principal{})
+	own.mayStay(maxStaying) // begins the hour
+	own.stayed.Store(maxStaying)
+	ended := func() { n.fate, n.later = toolformat.Errorf(toolformat.Unavailable, "not yet"), 1 }
+	n.set(ended)
+	if status, body, _ := n.answer(t, id); status != http.StatusNotFound {
+		t.Errorf("beyond the share: %d %s", status, body)
+	}
+	own.stayed.Store(maxStaying - 1)
+	n.set(ended)
+	if status, body, _ := n.answer(t, id); status != http.StatusOK {
+		t.Fatalf("the last of the share: %d %s", status, body)
+	}
+	resp := n.send(t, http.MethodPost, id, `{"jsonrpc":"2.0","id":3,"method":"logging/setLevel","params":{"level":"info"}}`)
+	defer resp.Body.Close()
+	if raw, _ := io.ReadAll(resp.Body); !strings.Contains(string(raw), `"result"`) {
+		t.Errorf("it stays then: %s", raw)
 	}
 }
 

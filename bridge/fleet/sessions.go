@@ -26,9 +26,10 @@ const (
 )
 
 // Adopt returns the run that goes on with a session, whose id was sealed by a run that has ended: "" for this
-// one, if no other has asked before. Of a session that this run has, sealer is itself. An error is a *toolformat.Error: NotFound if nobody may go on with it,
-// Unavailable if that cannot be told now, or that run has not ended.
-func (n *Node) Adopt(ctx context.Context, id, sealer string) (owner string, err error) {
+// one, if no other has asked before. Of a session that this run has, sealer is itself. A session of which NATS knows nothing yet takes room
+// there only if may allows it. An error is a *toolformat.Error: NotFound if nobody may go on with it, or may has not allowed
+// it, Unavailable if that cannot be told now, or that run has not ended.
+func (n *Node) Adopt(ctx context.Context, id, sealer string, may func() bool) (owner string, err error) {
 	key, self := sessionKey(id), n.self().String()
 	for {
 		known, err := n.entry(ctx, key)
@@ -57,6 +58,9 @@ func (n *Node) Adopt(ctx context.Context, id, sealer string) (owner string, err 
 				n.remember(key, owner)
 				return owner, nil
 			}
+		}
+		if known.Revision == 0 && !may() {
+			return "", toolformat.Errorf(toolformat.NotFound, "too many sessions of this principal have moved here")
 		}
 		if again, err := n.claim(ctx, key, self, known); !again {
 			return "", err

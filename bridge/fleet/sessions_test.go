@@ -119,7 +119,7 @@ func TestBoundUnreachable(t *testing.T) {
 	lost := func() bool {
 		w, r := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/mcp", nil)
 		_, unsent := b.Forward(w, r, a.run(), id)
-		_, err := b.Adopt(t.Context(), id, a.run())
+		_, err := b.Adopt(t.Context(), id, a.run(), always)
 		return code(unsent) == "not_found" || code(err) == "not_found"
 	}
 	for range 3 {
@@ -135,6 +135,28 @@ func TestBoundUnreachable(t *testing.T) {
 	}
 }
 
+func always() bool { return true }
+func never() bool  { return false }
+
+// What takes no more room on NATS needs no leave: a session that has moved before.
+func TestAdoptLeave(t *testing.T) {
+	nats := fleettest.NATS(t)
+	a, b, c := newMember(t, nats, "a", ""), newMember(t, nats, "b", ""), newMember(t, nats, "c", "")
+	claims(t, a, b, c)
+	id, sealer := a.Seal("session", nil), a.run()
+	a.Close()
+	if _, err := b.Adopt(t.Context(), id, sealer, never); code(err) != "not_found" {
+		t.Errorf("without leave: %v", err)
+	}
+	if owner, err := b.Adopt(t.Context(), id, sealer, always); owner != "" || err != nil {
+		t.Fatal(owner, err)
+	}
+	b.Close()
+	if owner, err := c.Adopt(t.Context(), id, sealer, never); owner != "" || err != nil {
+		t.Errorf("%q, %v of one that has moved before", owner, err)
+	}
+}
+
 // A session that was bound by a node that has gone on with it is found there.
 func TestBoundElsewhere(t *testing.T) {
 	nats := fleettest.NATS(t)
@@ -142,17 +164,17 @@ func TestBoundElsewhere(t *testing.T) {
 	claims(t, a, b, c)
 	id, sealer := a.Seal("session", nil), a.run()
 	a.Close()
-	if owner, err := b.Adopt(t.Context(), id, sealer); owner != "" || err != nil {
+	if owner, err := b.Adopt(t.Context(), id, sealer, always); owner != "" || err != nil {
 		t.Fatal(owner, err)
 	}
 	if err := b.Bind(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	if owner, err := c.Adopt(t.Context(), id, sealer); owner != b.run() || err != nil {
+	if owner, err := c.Adopt(t.Context(), id, sealer, always); owner != b.run() || err != nil {
 		t.Errorf("%q, %v; want %q", owner, err, b.run())
 	}
 	b.Close()
-	if _, err := c.Adopt(t.Context(), id, sealer); code(err) != "not_found" {
+	if _, err := c.Adopt(t.Context(), id, sealer, always); code(err) != "not_found" {
 		t.Errorf("after its node has ended: %v", err)
 	}
 }
@@ -193,7 +215,7 @@ func TestRefused(t *testing.T) {
 			a.engine.Close() // as if killed, or cut off
 			written := b.claimOf(t, sealer).Written
 			eventually(t, func() bool {
-				owner, err := b.Adopt(t.Context(), id, sealer)
+				owner, err := b.Adopt(t.Context(), id, sealer, always)
 				return owner == "" && err == nil
 			})
 			if took := time.Since(written); took < kept == c.stays {
@@ -281,7 +303,7 @@ func TestInquiries(t *testing.T) {
 	var asking sync.WaitGroup
 	for i := range 50 {
 		asking.Go(func() {
-			if _, err := m.Adopt(t.Context(), fmt.Sprint("session ", i), lost); code(err) != "unavailable" {
+			if _, err := m.Adopt(t.Context(), fmt.Sprint("session ", i), lost, always); code(err) != "unavailable" {
 				t.Error(err)
 			}
 		})
