@@ -23,7 +23,6 @@
 //
 // The goroutines are those of the mux of each link, which end with it, one that opens each link to a peer and
 // waits for its loss, one that opens a direct connection, and the handler of each link of a peer; Node.Close waits for
-// the latter three. Hub.Close
-// waits for the handlers of its links, Lender.End for the goroutine that opens its link. A peer's lock may be
-// held when the node's is taken.
+// the latter three. Hub.Close waits for the handlers of its links, Lender.End for the goroutine that opens its link. A
+// peer's lock may be held when the node's is taken.
 package fleet

@@ -1,5 +1,5 @@
-// Package scope has the contexts of single requests. They allocate less than those of package context, which register
-// each one with its parent.
+// Package scope has a context for what there is much of, such as requests and connections. It allocates less than those
+// of package context.
 //
 // scope.go is all of it.
 package scope
