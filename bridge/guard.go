@@ -353,8 +353,8 @@ func (s *guardSession) arguments(ctx context.Context, t *guardedTool, tool strin
 	return s.fill(ctx, t, tool, sent)
 }
 
-// fill sets the hidden values in arguments that have none of their names. It returns them, or members to add to
-// them, and the secrets of the call: the session's, and those values that are the call's own.
+// fill sets the hidden values in arguments that have none of their names. It returns the arguments, members that are
+// still to be added to these, and the secrets of the call: the session's, and those values that are the call's own.
 func (s *guardSession) fill(ctx context.Context, t *guardedTool, tool string, sent json.RawMessage) (arguments, added json.RawMessage, _ *Secrets, err error) {
 	before := s.filled.Load()
 	if before != nil {

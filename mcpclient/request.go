@@ -356,7 +356,8 @@ func (k *call) size(msg *wire.Buffer) int {
 const lentFrom = 16 << 10
 
 // encodeAround makes the message of a request in parts, which has its arguments where they lie, without a
-// copy. It returns the memory of the other parts, nil if there are no arguments to speak of.
+// copy. It returns the memory of the other parts; nil if the arguments are absent or, where members are added to
+// them, empty.
 func (k *call) encodeAround(params *wire.Params, edits []wire.Edit) *wire.Buffer {
 	arguments, adding := params.Get(wire.Arguments), edits
 	for i, e := range edits {

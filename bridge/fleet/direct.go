@@ -48,7 +48,7 @@ func (p *peer) takeFor(r *http.Request, key string) (*exchange, error) {
 	return p.take(r.Context(), key)
 }
 
-// takeDirect returns the direct connection, nil if it is taken, or there is none, or other requests wait on the link.
+// takeDirect returns the direct connection; nil if there is none, a request has it, or other requests wait on the link.
 func (p *peer) takeDirect(key string) *exchange {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -62,7 +62,7 @@ func TestForwardDirect(t *testing.T) {
 	}
 }
 
-// What is no plain request, and so may last, takes the direct connection from no other.
+// A request whose answer may be a stream, as that of a GET, does not take the direct connection.
 func TestForwardDirectStream(t *testing.T) {
 	sourcetest.NoLeaks(t)
 	p := newPair(t, fleettest.Keys(t), fleettest.Keys(t), func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.RemoteAddr) })

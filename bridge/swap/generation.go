@@ -16,7 +16,7 @@ type generation struct {
 	inner *inner
 
 	requests atomic.Int64 // that are in flight, less retired once there may be no more
-	current  scope.Scope  // ends when the generation is no longer the current one
+	current  scope.Scope  // ends when another generation becomes the current one
 	ending   sync.Once
 }
 

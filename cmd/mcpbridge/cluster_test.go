@@ -29,7 +29,7 @@ func TestDrained(t *testing.T) {
 	}
 }
 
-// A node whose name a later one has says so, and is not ready, whether or not it has been ready before.
+// A node whose name a later node has taken says so, and is not ready, whether or not it has been ready before.
 func TestNameOfAnotherNode(t *testing.T) {
 	setFolders(t)
 	nats, docs := fleettest.NATS(t), peer.NewServer(peer.Modern).Serve(t, nil)
