@@ -16,6 +16,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/mcpbridge/mcpbridge/bridge/fleet/internal/mux"
+	"github.com/mcpbridge/mcpbridge/bridge/nonblock"
 )
 
 const (
@@ -90,7 +91,7 @@ func (n *Node) dial(ctx context.Context, url string, to run, protocol string) (c
 // below returns what TLS is spoken on: the messages of a link's WebSocket, or the connection itself of a direct one.
 func below(ws *websocket.Conn) net.Conn {
 	if ws.Subprotocol() == directProtocol {
-		return ws.NetConn()
+		return nonblock.Conn(ws.NetConn())
 	}
 	return newConn(ws)
 }

@@ -18,7 +18,7 @@ const (
 )
 
 var (
-	leaves = []string{"toolformat", "bridge/wire", "bridge/wire/lenient", "bridge/process", "bridge/process/sandbox", "bridge/outbound", "bridge/scope"}
+	leaves = []string{"toolformat", "bridge/wire", "bridge/wire/lenient", "bridge/process", "bridge/process/sandbox", "bridge/outbound", "bridge/scope", "bridge/nonblock"}
 	centre = with(leaves, "bridge")
 
 	// toolformatBelow lists what is below toolformat; each imports only those before it.
@@ -49,6 +49,7 @@ var rules = []struct {
 	{"bridge/process/internal/supervisor", nil},
 	{"bridge/outbound", nil},
 	{"bridge/scope", nil},
+	{"bridge/nonblock", nil},
 
 	// The centre, and below it the kinds of native tools and the wrappers of a source.
 	{"bridge", []string{"toolformat", "bridge/wire"}},
@@ -72,7 +73,7 @@ var rules = []struct {
 	{"mcpclient/oauth/*", with(centre, "mcpclient/oauth")},
 	{"mcpserver", with(centre, "mcpserver/internal/*", "mcpserver/auth")},
 	{"mcpserver/auth", centre},
-	{"mcpserver/internal/*", nil},
+	{"mcpserver/internal/*", []string{"bridge/nonblock"}},
 	{"mcpserver/web/console", with(centre, "bridge/observe", "mcpserver")},
 	{"mcpserver/*", with(centre, "mcpserver")},
 	{"providers", centre},

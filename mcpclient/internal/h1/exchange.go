@@ -52,7 +52,7 @@ type exchange struct {
 // awaited. It returns false if nothing can be written.
 func (x *exchange) write() bool {
 	parts := x.parts
-	n, err := writeNow(x.conn.raw, parts)
+	n, err := x.conn.stream.WriteNow(parts)
 	if err != nil && n == 0 {
 		x.failed = err
 		return false

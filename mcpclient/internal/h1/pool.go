@@ -8,12 +8,17 @@ package h1
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/nonblock"
 )
+
+// Supported reports whether the system can look at a connection without waiting, as a Pool must.
+const Supported = nonblock.Supported
 
 // maxIdle bounds the idle connections of a Pool. Each is little more than its socket.
 const maxIdle = 1024
@@ -33,12 +38,13 @@ type Pool struct {
 // conn is a connection. It serves one exchange at a time.
 type conn struct {
 	net.Conn
-	raw   syscall.RawConn // nil if the system cannot do without waiting
-	addr  string
-	since time.Time // when it became idle; zero for a new one
-	limit int64     // bytes that may be read
-	eof   bool      // the server has closed it
-	abort func()    // Close, for context.AfterFunc
+	in     io.Reader
+	stream *nonblock.Stream // nil if it has no socket
+	addr   string
+	since  time.Time // when it became idle; zero for a new one
+	limit  int64     // bytes that may be read
+	eof    bool      // the server has closed it
+	abort  func()    // Close, for context.AfterFunc
 }
 
 var errHead = errors.New("the headers of the response are too large")
@@ -48,7 +54,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	if c.limit <= 0 {
 		return 0, errHead
 	}
-	n, err := c.Conn.Read(p[:min(int64(len(p)), c.limit)])
+	n, err := c.in.Read(p[:min(int64(len(p)), c.limit)])
 	c.limit -= int64(n)
 	c.eof = err != nil
 	return n, err
@@ -62,7 +68,7 @@ func (p *Pool) get(ctx context.Context, addr string) (*conn, error) {
 		switch {
 		case c == nil:
 			return p.dial(ctx, addr)
-		case time.Since(c.since) < p.IdleTime && quiet(c.raw):
+		case time.Since(c.since) < p.IdleTime && c.stream.Quiet():
 			return c, nil
 		}
 		c.Close()
@@ -87,7 +93,11 @@ func (p *Pool) dial(ctx context.Context, addr string) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{Conn: nc, raw: rawConn(nc), addr: addr}
+	c := &conn{Conn: nc, in: nc, addr: addr}
+	if tcp, ok := nc.(*net.TCPConn); ok {
+		c.stream = nonblock.New(tcp)
+		c.in = c.stream
+	}
 	c.abort = func() { c.Close() }
 	return c, nil
 }
@@ -96,7 +106,7 @@ func (p *Pool) dial(ctx context.Context, addr string) (*conn, error) {
 func (p *Pool) put(c *conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || c.raw == nil || len(p.idle) == maxIdle {
+	if p.closed || c.stream == nil || len(p.idle) == maxIdle {
 		c.Close()
 		return
 	}

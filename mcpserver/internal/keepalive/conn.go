@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"runtime/debug"
@@ -31,6 +32,7 @@ const tick = 500 * time.Millisecond
 // that has ended.
 type conn struct {
 	halfCloser
+	stream net.Conn // the same
 	l      *Listener
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
@@ -102,7 +104,7 @@ func (c *conn) fill() error {
 		c.buf = make([]byte, headerBytes)
 	}
 	size := copy(c.buf, c.text)
-	n, err := c.halfCloser.Read(c.buf[size:])
+	n, err := c.stream.Read(c.buf[size:])
 	c.text = c.buf[:size+n]
 	return err
 }
@@ -110,12 +112,15 @@ func (c *conn) fill() error {
 // Read implements io.Reader.
 func (c *conn) Read(p []byte) (n int, err error) {
 	if len(c.text) == 0 {
-		return c.halfCloser.Read(p)
+		return c.stream.Read(p)
 	}
 	n = copy(p, c.text)
 	c.text = c.text[n:]
 	return n, nil
 }
+
+// Write implements io.Writer.
+func (c *conn) Write(p []byte) (int, error) { return c.stream.Write(p) }
 
 // WriteTo implements io.WriterTo.
 func (c *conn) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, struct{ io.Reader }{c}) }

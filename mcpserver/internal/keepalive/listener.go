@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/mcpbridge/mcpbridge/bridge/nonblock"
 )
 
 // Options configure a Listener. All fields are needed.
@@ -60,7 +62,7 @@ type halfCloser interface {
 
 // serve answers the plain requests of a connection, and passes it to net/http at another one.
 func (l *Listener) serve(below halfCloser) {
-	c := &conn{halfCloser: below, l: l, watched: make(chan struct{}, 1)}
+	c := &conn{halfCloser: below, stream: nonblock.Conn(below), l: l, watched: make(chan struct{}, 1)}
 	c.SetReadDeadline(time.Now().Add(l.opts.Server.ReadHeaderTimeout))
 	c.watch = time.AfterFunc(time.Hour, c.watchClient)
 	c.watch.Stop()
@@ -97,8 +99,8 @@ type passedTCP struct {
 	c *conn
 }
 
-// Read implements io.Reader.
-func (p *passedTCP) Read(b []byte) (int, error) { return p.c.Read(b) }
+func (p *passedTCP) Read(b []byte) (int, error)  { return p.c.Read(b) }
+func (p *passedTCP) Write(b []byte) (int, error) { return p.c.Write(b) }
 
 // WriteTo stands in for that of the TCPConn, which would pass over what has come.
 func (p *passedTCP) WriteTo(w io.Writer) (int64, error) { return p.c.WriteTo(w) }

@@ -107,7 +107,7 @@ func (w *response) send(size int, parts [][]byte) error {
 	switch {
 	case w.err != nil:
 	case len(parts) == 0:
-		_, w.err = w.out.WriteTo(c.halfCloser)
+		_, w.err = w.out.WriteTo(c)
 	default:
 		all := append(net.Buffers{w.out.Bytes()}, parts...)
 		_, w.err = all.WriteTo(c.halfCloser)
