@@ -81,6 +81,10 @@ func (w *response) SetReadDeadline(t time.Time) error {
 	return w.c.SetReadDeadline(t)
 }
 
+// SetWriteDeadline does nothing, as Options.WriteTimeout holds. Without it an http.ResponseController would make an error
+// for each call.
+func (w *response) SetWriteDeadline(time.Time) error { return nil }
+
 // FlushError sends what is held.
 func (w *response) FlushError() error { return w.send(0, nil) }
 
