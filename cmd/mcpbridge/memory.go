@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"os"
 	"runtime"
+	"runtime/debug"
 	"runtime/metrics"
 	"sync"
 	"time"
@@ -32,6 +34,14 @@ const (
 	memoryWait = 32
 )
 
+// largeHeap is how many bytes the garbage collector has to look through, as there are thousands of sessions or tools, so
+// that it runs half as often by largePercent (GOGC) as by Go's own 100. Below half of it that holds again, and while more
+// than as much lives in messages, through which it does not look: they would stay twice as long.
+const (
+	largeHeap    = 32 << 20
+	largePercent = 200
+)
+
 // memory returns what a load has left to the system. The garbage collector runs as the heap grows:
 // after large messages it may not run again for minutes, and what they held stays resident.
 type memory struct {
@@ -39,6 +49,7 @@ type memory struct {
 	allocated uint64 // bytes since the process began, at the last tick
 	wait      int    // ticks from one try to the next: more each time
 	left      int    // of them
+	large     bool   // the heap is
 }
 
 // keepMemoryLow lets the garbage collector run less often, and returns memory to the system, until stop
@@ -58,6 +69,7 @@ func keepMemoryLow() (stop func()) {
 				floor = make([]byte, heapFloor)
 			case <-tick.C:
 				m.check()
+				m.pace(readHeap())
 			case <-ctx.Done():
 				return
 			}
@@ -89,8 +101,31 @@ func (m *memory) check() {
 	m.least = min(m.least, resident)
 }
 
+// pace sets how often the garbage collector runs, unless the user has, by GOGC.
+func (m *memory) pace(scanned, live uint64) {
+	limit := uint64(largeHeap)
+	if m.large {
+		limit /= 2
+	}
+	if large := scanned >= limit && live <= 2*scanned; large != m.large && os.Getenv("GOGC") == "" {
+		m.large = large
+		percent := 100
+		if large {
+			percent = largePercent
+		}
+		debug.SetGCPercent(percent)
+	}
+}
+
 // spare returns how much more than the least may stay resident, in bytes.
 func (m *memory) spare() uint64 { return max(memorySpare, m.least/4) }
+
+// readHeap returns how many bytes the garbage collector looks through, and how many it has found to live last.
+func readHeap() (scanned, live uint64) {
+	samples := []metrics.Sample{{Name: "/gc/scan/heap:bytes"}, {Name: "/gc/heap/live:bytes"}}
+	metrics.Read(samples)
+	return samples[0].Value.Uint64(), samples[1].Value.Uint64()
+}
 
 // readMemory returns the resident bytes of the Go runtime, and those allocated since the process
 // began.
