@@ -84,10 +84,10 @@ func TestLeaseInCluster(t *testing.T) {
 		t.Errorf("holder %+v after %+v", h, first)
 	}
 	b := leases[(holder+2)%3].bucket
+	put(t, b, "y", "1", 0) // which opens the stream, if that has not been done yet
 	if r := b.stream.CachedInfo().Config.Replicas; r != 3 {
 		t.Errorf("%d replicas", r)
 	}
-	put(t, b, "y", "1", 0)
 }
 
 func TestTermEndsByBothClocks(t *testing.T) {
