@@ -51,7 +51,7 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// TestErrors compares the errors of a Stream with those of its File.
+// TestErrors compares the errors of a Stream with those of its connection.
 func TestErrors(t *testing.T) {
 	a, b := pair(t)
 	c := Conn(a)
@@ -100,7 +100,7 @@ func TestCloseUnblocks(t *testing.T) {
 // TestNow looks for what has come and writes what fits, without waiting.
 func TestNow(t *testing.T) {
 	if !Supported {
-		t.Skip("not on this system")
+		t.Skip("on this system a Stream does no more than its connection")
 	}
 	a, b := pair(t)
 	s := New(a)

@@ -14,24 +14,14 @@ func read(fd uintptr, p []byte) (int, syscall.Errno) {
 	if len(p) > long {
 		return plainRead(fd, p)
 	}
-	for {
-		n, _, errno := syscall.RawSyscall(syscall.SYS_READ, fd, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)))
-		if errno != syscall.EINTR {
-			return result(n, errno)
-		}
-	}
+	return raw(syscall.SYS_READ, fd, unsafe.Pointer(unsafe.SliceData(p)), len(p))
 }
 
 func write(fd uintptr, p []byte) (int, syscall.Errno) {
 	if len(p) > long {
 		return plainWrite(fd, p)
 	}
-	for {
-		n, _, errno := syscall.RawSyscall(syscall.SYS_WRITE, fd, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)))
-		if errno != syscall.EINTR {
-			return result(n, errno)
-		}
-	}
+	return raw(syscall.SYS_WRITE, fd, unsafe.Pointer(unsafe.SliceData(p)), len(p))
 }
 
 func writeParts(fd uintptr, parts [][]byte) (int, syscall.Errno) {
@@ -45,17 +35,19 @@ func writeParts(fd uintptr, parts [][]byte) (int, syscall.Errno) {
 	if size > long || len(parts) > len(vector) {
 		return plainWriteParts(fd, parts)
 	}
-	for {
-		n, _, errno := syscall.RawSyscall(syscall.SYS_WRITEV, fd, uintptr(unsafe.Pointer(&vector)), uintptr(len(parts)))
-		if errno != syscall.EINTR {
-			return result(n, errno)
-		}
-	}
+	return raw(syscall.SYS_WRITEV, fd, unsafe.Pointer(&vector), len(parts))
 }
 
-func result(n uintptr, errno syscall.Errno) (int, syscall.Errno) {
-	if errno != 0 {
-		return 0, errno
+// raw makes a system call with n bytes or parts at p until no signal interrupts it.
+func raw(number, fd uintptr, p unsafe.Pointer, n int) (int, syscall.Errno) {
+	for {
+		done, _, errno := syscall.RawSyscall(number, fd, uintptr(p), uintptr(n))
+		switch errno {
+		case 0:
+			return int(done), 0
+		case syscall.EINTR:
+		default:
+			return 0, errno
+		}
 	}
-	return int(n), 0
 }

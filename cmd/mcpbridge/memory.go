@@ -34,9 +34,9 @@ const (
 	memoryWait = 32
 )
 
-// largeHeap is how many bytes the garbage collector has to look through, as there are thousands of sessions or tools, so
-// that it runs half as often by largePercent (GOGC) as by Go's own 100. Below half of it that holds again, and while more
-// than as much lives in messages, through which it does not look: they would stay twice as long.
+// From largeHeap bytes that the garbage collector has to scan, as there are thousands of sessions or tools, it runs half as
+// often: GOGC is largePercent instead of 100, until there is less than half of that. Large messages are not scanned: while
+// they are more than half of what lives, GOGC is 100, or those that are no longer needed would take more memory.
 const (
 	largeHeap    = 32 << 20
 	largePercent = 200
@@ -120,7 +120,7 @@ func (m *memory) pace(scanned, live uint64) {
 // spare returns how much more than the least may stay resident, in bytes.
 func (m *memory) spare() uint64 { return max(memorySpare, m.least/4) }
 
-// readHeap returns how many bytes the garbage collector looks through, and how many it has found to live last.
+// readHeap returns how many bytes of the heap the garbage collector scans, and how many the last one has found to live.
 func readHeap() (scanned, live uint64) {
 	samples := []metrics.Sample{{Name: "/gc/scan/heap:bytes"}, {Name: "/gc/heap/live:bytes"}}
 	metrics.Read(samples)

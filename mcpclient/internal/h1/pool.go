@@ -38,8 +38,8 @@ type Pool struct {
 // conn is a connection. It serves one exchange at a time.
 type conn struct {
 	net.Conn
-	in     io.Reader
-	stream *nonblock.Stream // nil if it has no socket
+	in     io.Reader        // stream, or the connection itself
+	stream *nonblock.Stream // nil if the connection is not a *net.TCPConn
 	addr   string
 	since  time.Time // when it became idle; zero for a new one
 	limit  int64     // bytes that may be read

@@ -32,7 +32,7 @@ const tick = 500 * time.Millisecond
 // that has ended.
 type conn struct {
 	halfCloser
-	stream net.Conn // the same
+	stream net.Conn // of halfCloser, by which all is read, and written but for several parts at once
 	l      *Listener
 	ctx    context.Context // ends with the connection
 	cancel context.CancelFunc
