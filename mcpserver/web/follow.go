@@ -92,16 +92,18 @@ func (n *node) take(line *told) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.clock = max(g.clock, line.Since, line.Focused)
+	if line.Info == nil {
+		g.focus(t, line.Focused)
+		return
+	}
 	t.id, t.came, t.since, t.focused = line.ID, line.Came, line.Since, line.Focused
-	if line.Info != nil {
-		t.info, t.tools = *line.Info, nil
-		t.info.Principal = line.Principal
-		for _, raw := range line.Tools {
-			if it, err := bridge.NewItem(bridge.Tools, raw); err == nil { // the node has read it
-				tool := &lentTool{}
-				tool.define(it)
-				t.tools = append(t.tools, tool)
-			}
+	t.info, t.tools = *line.Info, nil
+	t.info.Principal = line.Principal
+	for _, raw := range line.Tools {
+		if it, err := bridge.NewItem(bridge.Tools, raw); err == nil { // the node has read it
+			tool := &lentTool{}
+			tool.define(it)
+			t.tools = append(t.tools, tool)
 		}
 	}
 	if !slices.Contains(g.lenders, t) {

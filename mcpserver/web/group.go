@@ -268,6 +268,14 @@ func (g *group) latest(tabs []*tab) (latest *tab) {
 	return latest
 }
 
+// focus takes note of when a tab was focused, and tells the sessions if that changes which is the latest. g.mu is held.
+func (g *group) focus(t *tab, at int64) {
+	first, before := t.focused == 0, g.latest(g.tabs)
+	if t.focused = at; first || g.latest(g.tabs) != before {
+		g.notify(wire.NotificationResourceUpdated, tabsUpdated) // the tools are what they were
+	}
+}
+
 // Call implements bridge.Functions.
 func (g *group) Call(ctx context.Context, name string, arguments json.RawMessage) (*toolformat.Result, error) {
 	o := g.offered.Load().byName[name]

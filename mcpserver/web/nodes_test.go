@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -26,6 +27,7 @@ type clusterNode struct {
 	server  *httptest.Server
 	caller  bridge.Session
 	changed chan struct{} // receives one when the tabs have changed
+	heard   atomic.Int64  // counts how often the caller was told so
 }
 
 func newClusterNode(t *testing.T) *clusterNode {
@@ -33,7 +35,10 @@ func newClusterNode(t *testing.T) *clusterNode {
 	n.SetClustered()
 	n.server = httptest.NewServer(n)
 	t.Cleanup(n.server.Close)
-	notify := func(string, []byte) {
+	notify := func(method string, _ []byte) {
+		if method == wire.NotificationResourceUpdated {
+			n.heard.Add(1)
+		}
 		select {
 		case n.changed <- struct{}{}:
 		default:
@@ -141,6 +146,36 @@ func TestReplacedOfNodes(t *testing.T) {
 	cut()
 	if tabs := a.Tabs(); len(tabs) != 1 || tabs[0].Title != "old" {
 		t.Errorf("once the newer one was lost, the tabs are %+v", tabs)
+	}
+}
+
+// Callers hear of a focus at another node only when another tab is the latest.
+func TestFocusHeard(t *testing.T) {
+	tab := func(handle, title string, focused int) string {
+		return fmt.Sprintf(`{"tab":%q,"principal":"","info":{"tab":%[1]q,"title":%q},"came":1,"since":1,"focused":%d,"tools":[]}`, handle, title, focused)
+	}
+	focus := func(handle string, focused int) string {
+		return fmt.Sprintf(`{"tab":%q,"principal":"","came":1,"since":1,"focused":%d,"tools":null}`, handle, focused)
+	}
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, line := range []string{
+			tab("1", "one", 1), tab("2", "two", 2), // heard
+			focus("2", 3), focus("2", 4), focus("1", 3),
+			focus("1", 5), // heard
+			focus("1", 6),
+			tab("2", "last", 4), // heard
+		} {
+			io.WriteString(w, line+"\n")
+		}
+		http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	t.Cleanup(other.Close)
+	n := newClusterNode(t)
+	n.follow(other)
+	n.await("Title:one URL: Client: Focused:true", "Title:last URL: Client: Focused:false")
+	if heard := n.heard.Load(); heard != 4 {
+		t.Errorf("heard of %d changes, want 4", heard)
 	}
 }
 
