@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
@@ -146,6 +147,27 @@ func TestReplacedOfNodes(t *testing.T) {
 	cut()
 	if tabs := a.Tabs(); len(tabs) != 1 || tabs[0].Title != "old" {
 		t.Errorf("once the newer one was lost, the tabs are %+v", tabs)
+	}
+}
+
+// A page that is focused is the latest for all nodes, also if its own node knew of none that was focused after it.
+func TestFocusOfNodes(t *testing.T) {
+	a, b, c := newClusterNode(t), newClusterNode(t), newClusterNode(t) // a and b do not know of each other
+	c.follow(a.server)
+	c.follow(b.server)
+	pages := []mcpserver.Lender{a.join(nil), b.join(nil)}
+	titles := []string{"one", "two"}
+	for i, p := range pages {
+		lend(t, p, fmt.Sprintf(`"title":%q,"focused":true`, titles[i]), define("x", ""))
+		c.await("Title:" + titles[i])
+	}
+	for range 2 {
+		for i, p := range pages {
+			for before := time.Now().UnixNano(); time.Now().UnixNano() == before; { // where a clock is coarse
+			}
+			p.Notify("notifications/mcpbridge/focused", &wire.Params{})
+			c.await("Title:" + titles[i] + " URL: Client: Focused:true")
+		}
 	}
 }
 

@@ -163,10 +163,9 @@ func (t *tab) Notify(method string, params *wire.Params) {
 	g.mu.Lock()
 	if method != wire.NotificationProgress {
 		defer g.mu.Unlock()
-		if t.came > 0 && !t.left && (t.focused == 0 || g.latest(g.tabs) != t) {
-			t.focused = g.tick()
-			g.notify(wire.NotificationResourceUpdated, tabsUpdated) // the tools are what they were
-			g.lending.tellOthers(g)
+		if t.came > 0 && !t.left {
+			g.focus(t, g.tick())
+			g.lending.tellOthers(g) // though it was the latest here: others may know of a later one
 		}
 		return
 	}
