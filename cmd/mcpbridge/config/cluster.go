@@ -3,6 +3,7 @@ package config
 import (
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -13,7 +14,7 @@ type cluster struct {
 	Node        string   // of this one; "" means the name of the host
 	Secrets     []string // that all nodes have, the current one first
 	Address     string   // URL at which the other nodes reach this one; "" means that of listen
-	NATS        string   // URL of NATS; several have commas between
+	NATS        string   // URL of NATS, or HOST:PORT; several have commas between
 	Credentials string   // absolute path of NATS' file of credentials; "" means none
 	Join        []string // host:port of the nodes whose NATS this one's joins; nil means that NATS is not in this process
 	Routes      string   // host:port on which this node's NATS is joined; "" means port 6222 of the host of Address
@@ -61,7 +62,7 @@ func (c *cluster) keys() keySet {
 		"node":        {take: into(&c.Node, readClusterName)},
 		"secrets":     {take: into(&c.Secrets, listOf(readText))},
 		"address":     {take: into(&c.Address, readNodeAddress)},
-		"nats":        {take: into(&c.NATS, readText)},
+		"nats":        {take: into(&c.NATS, readNATS)},
 		"credentials": {take: into(&c.Credentials, readPath)},
 		"join":        {take: into(&c.Join, listOf(readHostPort))},
 		"routes":      {take: into(&c.Routes, readHostPort)},
@@ -125,6 +126,45 @@ func readNodeAddress(d *decoder, n node) (string, bool) {
 		return "", false
 	}
 	return text, true
+}
+
+// readNATS reads the servers of NATS, as its client does. Their URLs may have secrets, which an error does not show.
+func readNATS(d *decoder, n node) (string, bool) {
+	text, ok := readText(d, n)
+	if !ok || text == "" { // as if it were absent
+		return "", ok
+	}
+	all, web, scheme := 0, 0, "nats://"
+	for server := range strings.SplitSeq(text, ",") {
+		if server = strings.TrimSpace(server); server == "" {
+			continue
+		}
+		if !strings.Contains(server, "://") {
+			server = scheme + server
+		}
+		u, err := url.Parse(server)
+		if err != nil || !isNATS(u) {
+			all = 0
+			break
+		}
+		if all++; strings.HasPrefix(u.Scheme, "ws") {
+			web, scheme = web+1, "ws://"
+		}
+	}
+	switch {
+	case all == 0:
+		d.errorf(n, "expected HOST:PORT, or a URL that begins with nats://, tls://, ws:// or wss:// and has a host; several have commas between")
+	case web > 0 && web < all:
+		d.errorf(n, "expected ws:// or wss:// of all servers or of none")
+	default:
+		return text, true
+	}
+	return "", false
+}
+
+// isNATS reports whether a URL can be that of a server of NATS.
+func isNATS(u *url.URL) bool {
+	return slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) && u.Hostname() != "" && (u.Port() == "" || isPort(u.Port()))
 }
 
 // readHostPort reads the address of a NATS server.
