@@ -19,7 +19,7 @@ type cluster struct {
 	Join        []string // host:port of the nodes whose NATS this one's joins; nil means that NATS is not in this process
 	Routes      string   // host:port on which this node's NATS is joined; "" means port 6222 of the host of Address
 	Store       string   // absolute folder of what this node's NATS keeps
-	Replicas    int      // servers of NATS that keep each thing; 0 means three where there are as many
+	Replicas    int      // servers of NATS that keep each thing, at most 5; 0 means three where there are as many
 	History     history
 }
 
@@ -33,7 +33,7 @@ type history struct {
 
 func (h *history) keys() keySet {
 	return keySet{
-		"keep":     {take: into(&h.Keep, readDays)},
+		"keep":     {take: into(&h.Keep, readHistoryKeep)},
 		"maxBytes": {take: into(&h.MaxBytes, readHistorySize)},
 	}
 }
@@ -48,6 +48,14 @@ func readHistorySize(d *decoder, n node) (int, bool) {
 		return 0, false
 	}
 	return size, ok
+}
+
+// maxHistoryKeep is what readDays makes of more days, too. NATS would drop at once what it is to keep until after the year 2262.
+const maxHistoryKeep = 32767 * 24 * time.Hour
+
+func readHistoryKeep(d *decoder, n node) (time.Duration, bool) {
+	keep, ok := readDays(d, n)
+	return min(keep, maxHistoryKeep), ok
 }
 
 // readHistory reads "history": true, or an object with settings.
@@ -67,7 +75,7 @@ func (c *cluster) keys() keySet {
 		"join":        {take: into(&c.Join, listOf(readHostPort))},
 		"routes":      {take: into(&c.Routes, readHostPort)},
 		"store":       {take: into(&c.Store, readPath)},
-		"replicas":    {take: into(&c.Replicas, readCount)},
+		"replicas":    {take: into(&c.Replicas, readReplicas)},
 		"history":     {take: into(&c.History, readHistory)},
 	}
 }
@@ -167,13 +175,21 @@ func isNATS(u *url.URL) bool {
 	return slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) && u.Hostname() != "" && (u.Port() == "" || isPort(u.Port()))
 }
 
+// maxReplicas is how many servers NATS keeps a thing on at most. Fewer may be any number.
+const maxReplicas = 5
+
+func readReplicas(d *decoder, n node) (int, bool) {
+	count, ok := readCount(d, n)
+	return count, ok && d.fits(n, count <= maxReplicas, "0", "1 to 5: NATS keeps nothing on more servers")
+}
+
 // readHostPort reads the address of a NATS server.
 func readHostPort(d *decoder, n node) (string, bool) {
 	text, ok := readText(d, n)
 	if !ok {
 		return "", false
 	}
-	if _, port, err := net.SplitHostPort(text); err != nil || port == "" {
+	if _, port, err := net.SplitHostPort(text); err != nil || !isPort(port) {
 		d.errorf(n, "expected HOST:PORT, such as bridge-0.bridge:6222, got %q", text)
 		return "", false
 	}
