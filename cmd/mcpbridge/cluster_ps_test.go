@@ -1,16 +1,21 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/url"
 	"strings"
 	"testing"
 
+	"github.com/mcpbridge/mcpbridge/bridge/fleet"
 	"github.com/mcpbridge/mcpbridge/bridge/fleet/engine"
 	"github.com/mcpbridge/mcpbridge/bridge/fleet/fleettest"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/mcpserver"
 )
 
 // A node is shown with its cluster where there are several.
@@ -57,5 +62,36 @@ func TestPsAll(t *testing.T) {
 	}
 	if got := printedBy(t, "ps"); strings.Contains(got, "NODE") {
 		t.Error(got)
+	}
+}
+
+// A server that is lent to one node says so at the others.
+func TestPsLent(t *testing.T) {
+	setFolders(t)
+	nats, token := fleettest.NATS(t), "token-of-ann-0123456789"
+	var nodes []*serving
+	for _, node := range []string{"a", "b"} {
+		nodes = append(nodes, serveConfig(t, fmt.Sprintf(`{"tokens": {"ann": %q}, "cluster": {"name": "test", "node": %q, "secrets": [%q], "nats": %q}, "mcpServers": {"laptop": {"lender": "ann"}}}`, token, node, fleettest.Secret, nats), nil))
+	}
+	hub, err := url.Parse("ws" + strings.TrimPrefix(nodes[1].url, "http"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := fleet.NewLender(fleet.LenderOptions{Hub: hub, Token: func() (string, error) { return token, nil }, Report: func(string, error) {}})
+	served := make(chan error)
+	go func() {
+		served <- mcpserver.New(sourcetest.NewFake(), mcpserver.Options{}).Serve(context.Background(), link)
+	}()
+	defer func() {
+		link.End()
+		<-served
+	}()
+	table := ""
+	for ; !strings.Contains(table, "node b has it"); table = printedBy(t, "ps", "--all") {
+	}
+	for line := range strings.Lines(table) {
+		if f := strings.Fields(line); f[1] == "laptop" && strings.HasSuffix(line, "node b has it\n") != (f[0] == "a") {
+			t.Error(line)
+		}
 	}
 }

@@ -85,6 +85,7 @@ type serverState struct {
 	Reason   string    `json:"reason,omitempty"`   // why it is down
 	Line     string    `json:"line,omitempty"`     // the last one on its standard error
 	Sandbox  string    `json:"sandbox,omitempty"`  // what is enforced
+	Node     string    `json:"node,omitempty"`     // the other node of the cluster that runs it for all, or is lent it
 
 	Login    *oauth.Status            `json:"login,omitempty"`
 	Accounts map[string]*oauth.Status `json:"accounts,omitempty"` // by principal, where each has its own
@@ -272,10 +273,10 @@ func (c *control) state() processState {
 	if c.refuse != nil {
 		st.Refused = c.refuse()
 	}
-	held, found, sandboxes := map[string]int{}, map[string]int{}, map[string]string{}
+	held, found, sandboxes, nodes := map[string]int{}, map[string]int{}, map[string]string{}, map[string]string{}
 	for _, s := range c.stacks() {
 		for _, st := range s.Servers() {
-			sandboxes[st.Name] = st.Sandbox
+			sandboxes[st.Name], nodes[st.Name] = st.Sandbox, st.Node
 			held[st.Name] = max(held[st.Name], st.Held)
 			found[st.Name] = max(found[st.Name], len(findingsOf(st.Tools)))
 		}
@@ -292,7 +293,7 @@ func (c *control) state() processState {
 				Name: client.Name(), State: string(l.State), Since: l.Since, PID: l.PID, Memory: groups[l.PID], Callers: l.Callers,
 				Calls: count.Calls, Failed: count.Failed, LastCall: count.Last,
 				Server: l.Server, Revision: l.Revision, Tools: l.Items[bridge.Tools], Held: held[client.Name()], Findings: found[client.Name()], Reason: l.Reason, Line: l.Line, Login: login, Accounts: accounts,
-				Sandbox: sandboxes[client.Name()],
+				Sandbox: sandboxes[client.Name()], Node: nodes[client.Name()],
 			})
 		}
 	}

@@ -300,6 +300,9 @@ func serverColumns() []string {
 // row is the row of a server in a table with serverColumns.
 func (s *serverState) row(now time.Time) []string {
 	last := cmp.Or(s.Reason, s.Line)
+	if last == "" && s.Node != "" {
+		last = "node " + s.Node + " has it"
+	}
 	if s.State == string(mcpclient.Failed) {
 		last += " (mcpbridge logs " + s.Name + ")"
 	}

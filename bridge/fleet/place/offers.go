@@ -71,6 +71,23 @@ func (s *Places) Elsewhere(name string) (dial func(context.Context) (net.Conn, e
 	return s.dial(o.by, name), o.changed, nil
 }
 
+// Offerer returns the node that offers a server to this one, "" if none does or this one has a way of its own.
+func (s *Places) Offerer(name string) (node string) {
+	s.mu.Lock()
+	o, by := s.offers[name], ""
+	if o != nil {
+		by = o.by.Node
+	}
+	s.mu.Unlock()
+	if by == "" {
+		return ""
+	}
+	if _, _, err := o.own(); err == nil {
+		return ""
+	}
+	return by
+}
+
 // joinOffers is Join for offers. Places.mu is held, as by the functions below.
 func (s *Places) joinOffers() {
 	s.book = s.node.Book("offers", 0)

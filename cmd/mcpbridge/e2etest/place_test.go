@@ -82,6 +82,9 @@ func TestPlaced(t *testing.T) {
 		}
 	}
 	holder, others := split(all)
+	if own, a, b := holder.has(), others[0].has(), others[1].has(); own != "" || a == "" || a != b {
+		t.Errorf("the node that runs it says that %q has it, others %q and %q", own, a, b)
+	}
 	before, err := others[0].session.List(t.Context(), bridge.Tools)
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +179,7 @@ func TestLentToAny(t *testing.T) {
 			}
 		}
 	}
-	for _, hub := range []*fleet.Hub{all[0].hub, all[1].hub} {
+	for h, hub := range []*fleet.Hub{all[0].hub, all[1].hub} {
 		fake := sourcetest.NewFake()
 		end := lend(t, hub, serveHub(t, hub), fake)
 		for _, n := range all {
@@ -184,6 +187,11 @@ func TestLentToAny(t *testing.T) {
 		}
 		if calls := fake.Calls("echo"); calls != len(all) {
 			t.Errorf("%d nodes were answered, by %d calls", len(all), calls)
+		}
+		for i, n := range all {
+			if got := n.has(); got != fmt.Sprint("node", h) && i != h || got != "" && i == h {
+				t.Errorf("node%d says that %q has what is lent to node%d", i, got, h)
+			}
 		}
 		end()
 		for _, n := range all {
@@ -440,6 +448,9 @@ func (n *placedNode) awaitAny(t *testing.T, before int, unknown bool) (pid int) 
 	}
 	return pid
 }
+
+// has returns which other node has the server, as this one says.
+func (n *placedNode) has() string { return n.stack.Stack().Servers()[0].Node }
 
 // hold begins a call that goes on until end is called.
 func (n *placedNode) hold(t *testing.T, gate net.Listener) (reply <-chan bridge.Reply, end func()) {

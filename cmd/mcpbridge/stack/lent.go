@@ -46,6 +46,20 @@ func lent(c mcpclient.Config, server *config.Server, identity string, opts *Opti
 // offerName returns the name by which the nodes of a cluster offer each other a server that is lent to them.
 func offerName(server *config.Server) string { return server.Name + "\x00" + server.Lender }
 
+// nodeOf returns which other node of the cluster has a server: runs it for all, or is lent it; "" if none does.
+func (s *Stack) nodeOf(server *config.Server) string {
+	switch {
+	case s.places == nil:
+	case server.Lender != "":
+		return s.places.Offerer(offerName(server))
+	case server.Single:
+		if node, here, _ := s.places.Runner(server.Name); !here {
+			return node
+		}
+	}
+	return ""
+}
+
 // setPages has the tools that clients lend to other nodes of the cluster.
 func (s *Stack) setPages(opts *Options) {
 	switch {

@@ -57,6 +57,7 @@ type Stack struct {
 	guards  []namedGuard
 	pins    map[string]*pins.Pins   // by server
 	placing map[string]place.Server // what one node of the cluster runs, by server
+	places  *place.Places           // Options.Places
 	quotas  rates.Store             // nil forgets the calls of a day
 	scanner *scan.Scanner           // nil without rules
 
@@ -148,7 +149,7 @@ func build(cfg *config.Config, opts Options) (*Stack, error) {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Stack{cfg: cfg, log: opts.Log, pool: opts.Pool, ownPool: opts.Pool == nil, logins: map[string]*oauth.Client{}, accounts: map[string]*accounts{}, pins: map[string]*pins.Pins{}, placing: map[string]place.Server{}, members: map[string]layers{}}
+	s := &Stack{cfg: cfg, log: opts.Log, pool: opts.Pool, ownPool: opts.Pool == nil, logins: map[string]*oauth.Client{}, accounts: map[string]*accounts{}, pins: map[string]*pins.Pins{}, placing: map[string]place.Server{}, places: opts.Places, members: map[string]layers{}}
 	if s.ownPool {
 		s.pool = NewPool()
 	}
@@ -417,6 +418,7 @@ type ServerState struct {
 	Tools    *bridge.List // as the server lists them, less what is held back; nil if it cannot, and without Await unless it has "pin"
 	Held     int          // tools and prompts that are held back
 	Sandbox  string       // what is enforced, "" without a sandbox
+	Node     string       // the other node of the cluster that runs it for all, or is lent it
 }
 
 // Servers returns the states of the config's servers, in file order.
@@ -442,7 +444,7 @@ func (s *Stack) Clients() []*mcpclient.Client {
 
 func (s *Stack) server(i int) ServerState {
 	name := s.clients[i].Name()
-	state := ServerState{Status: s.clients[i].Status(), Name: name, Required: s.cfg.Servers[i].Required, Tools: s.lastTools(name), Held: len(s.heldBack(name))}
+	state := ServerState{Status: s.clients[i].Status(), Name: name, Required: s.cfg.Servers[i].Required, Tools: s.lastTools(name), Held: len(s.heldBack(name)), Node: s.nodeOf(&s.cfg.Servers[i])}
 	if policy := s.cfg.Servers[i].Sandbox; policy != nil {
 		state.Sandbox = policy.String()
 	}

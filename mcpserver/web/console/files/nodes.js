@@ -11,6 +11,6 @@ export function Nodes({ mood }) {
 		<div class="top"><b class="name">${n.node}</b><span class=${`tag ${n.away ? "bad" : "good"}`}>${n.away ? "away" : "up"}</span>${n.other_config && html`<span class="tag bad">another config</span>`}</div>
 		<p class="muted">${[n.listen, n.version, n.since && `up ${ago(n.since)}`].filter(Boolean).join(" · ")}</p>
 		${n.away && html`<p class="failed">${n.away}</p>`}
-		${n.servers.map((s, i) => html`<p key=${i}><i class=${`dot ${mood(s)}`}></i> ${s.name} <span class="muted">${s.state}, ${s.calls} calls</span></p>`)}
+		${n.servers.map((s, i) => html`<p key=${i}><i class=${`dot ${mood(s)}`}></i> ${s.name} <span class="muted">${s.state}, ${s.calls} calls${s.node && `, node ${s.node} has it`}</span></p>`)}
 	</li>`)}</ul>`;
 }

@@ -53,7 +53,7 @@ function Servers({ state, url, go, run }) {
 			<div class="top"><i class=${`dot ${mood(s)}`}></i>
 				<button class="plain name" aria-expanded=${chosen === s} onClick=${() => go({ name: chosen === s ? "" : s.name })}>${s.name}</button>
 				<span class=${`tag ${mood(s)}`}>${s.state}</span></div>
-			<p class="muted">${[s.server, s.revision && `MCP ${s.revision}`, s.pid && `pid ${s.pid}`, s.memory && `${Math.round(s.memory / 1e6)} MB`, s.links > 1 && `one of ${s.links} connections`].filter(Boolean).join(" · ") || " "}</p>
+			<p class="muted">${[s.server, s.revision && `MCP ${s.revision}`, s.node && `node ${s.node} has it`, s.pid && `pid ${s.pid}`, s.memory && `${Math.round(s.memory / 1e6)} MB`, s.links > 1 && `one of ${s.links} connections`].filter(Boolean).join(" · ") || " "}</p>
 			${s.reason && html`<p class="failed">${s.reason}</p>`}
 			${!s.reason && s.line && html`<p class="line">${s.line}</p>`}
 			${s.held > 0 && html`<p><button class="chip warned" onClick=${() => go({ part: "pins", name: s.name })}>${s.held} held back: look at the difference</button></p>`}
