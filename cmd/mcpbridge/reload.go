@@ -53,12 +53,13 @@ type live struct {
 	applying func(*config.Config) // is called before a config takes the place of another; may be nil
 	watcher  *watch.Watcher       // of follow; nil while nothing is watched
 
-	mu sync.Mutex // held by reload
+	mu     sync.Mutex     // held by reload
+	issued []tokens.Token // the latest of the file of tokens; guarded by mu
 }
 
 // newLive is newProgram for a config that may change. Its front is the caller's to make.
 func newLive(f *sourceFlags, cfg *config.Config, opts stack.Options, load func() (*config.Config, error), stderr io.Writer) (*live, error) {
-	l := &live{load: load, forget: f.references.Forget}
+	l := &live{load: load, forget: f.references.Forget, issued: cfg.Issued}
 	l.options = l.serverOptions
 	if opts.Pool == nil {
 		l.pool = stack.NewPool()
@@ -134,12 +135,23 @@ func (l *live) setTokens(cfg *config.Config) {
 		return
 	}
 	now := *cfg
-	now.Issued = issued
+	now.Issued = l.latestTokens(cfg, issued)
 	opts := l.options(&now)
-	if len(issued) == 0 && len(cfg.Issued) > 0 {
+	if len(now.Issued) == 0 && len(cfg.Issued) > 0 {
 		opts.Access.Auth = append(opts.Access.Auth, issuedTokens(&now))
 	}
 	l.front.Update(opts)
+}
+
+// latestTokens returns the tokens that a config is to have: those of its file, or of the latest one if there is no
+// file, as without tokens everybody would be let in.
+func (l *live) latestTokens(cfg *config.Config, issued []tokens.Token) []tokens.Token {
+	if issued == nil && len(l.issued) > 0 {
+		l.log.Error("the file of tokens is missing, and its tokens stay valid: restore it before serve restarts, which asks nobody for a token without it", "file", cfg.TokenFile())
+		return l.issued
+	}
+	l.issued = issued
+	return issued
 }
 
 // replace is reload in place of an earlier config.
@@ -153,6 +165,7 @@ func (l *live) replace(before *config.Config) error {
 		return err
 	}
 	l.watch(before.Files(), cfg.Files())
+	cfg.Issued = l.latestTokens(cfg, cfg.Issued)
 	clusterChanged := !reflect.DeepEqual(cfg.Cluster, before.Cluster)
 	if clusterChanged {
 		l.log.Warn("cluster has changed: restart to apply it")

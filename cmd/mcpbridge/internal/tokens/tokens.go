@@ -62,7 +62,7 @@ const maxRemoved = 1000
 // expiredTime is how long after its end a token is kept that all have.
 const expiredTime = 24 * time.Hour
 
-// Read reads a file; one that does not exist has no tokens. The error names the file.
+// Read reads a file. The tokens are nil if it does not exist, and not nil if it has none. The error names the file.
 func Read(path string) ([]Token, error) {
 	text, err := file.ReadRegular(path, MaxSize)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -78,11 +78,14 @@ func Read(path string) ([]Token, error) {
 	return all.Tokens, nil
 }
 
-// parse reads the text of a file. A token that is not understood is an error: it would let in nobody, or
-// somebody for too long.
+// parse reads the text of a file, nil if it does not exist. A token that is not understood is an error: it would let
+// in nobody, or somebody for too long. So is a text without a list: without tokens everybody is let in.
 func parse(text []byte) (all contents, err error) {
-	if len(bytes.TrimSpace(text)) == 0 {
+	switch {
+	case text == nil:
 		return all, nil
+	case len(bytes.TrimSpace(text)) == 0:
+		return all, errors.New("not a file of tokens: it is empty: restore it from a backup, or remove it and make its tokens anew (mcpbridge token create NAME)")
 	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
@@ -91,6 +94,9 @@ func parse(text []byte) (all contents, err error) {
 	}
 	if _, err := dec.Token(); err != io.EOF {
 		return all, errors.New("not a file of tokens: expected its end after the object")
+	}
+	if all.Tokens == nil {
+		return all, errors.New(`not a file of tokens: expected "tokens", an array`)
 	}
 	for i, t := range all.Tokens {
 		if sum, err := hex.DecodeString(t.SHA256); err != nil || len(sum) != sha256.Size {

@@ -39,14 +39,14 @@ func TestCreateAndRemove(t *testing.T) {
 	if err := Remove(path, "ann"); err != nil {
 		t.Error(err)
 	}
-	if all, err := Read(path); len(all) > 0 || err != nil {
-		t.Errorf("%v are left, %v", all, err)
+	if all, err := Read(path); all == nil || len(all) > 0 || err != nil {
+		t.Errorf("%#v are left, %v", all, err)
 	}
 }
 
 // A file that is damaged is an error: without its tokens nobody would need one.
 func TestReadDamaged(t *testing.T) {
-	for _, text := range []string{`{`, `[]`, `{"tokens":[{"name":"a"}]}`, `{"tokens":[{"name":"a","sha256":"zz"}]}`, `{"tokens":[],"x":1}`} {
+	for _, text := range []string{"", " \n", `{}`, `{"tokens":null}`, `{`, `[]`, `{"tokens":[{"name":"a"}]}`, `{"tokens":[{"name":"a","sha256":"zz"}]}`, `{"tokens":[],"x":1}`} {
 		path := filepath.Join(t.TempDir(), "f")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
