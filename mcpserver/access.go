@@ -259,9 +259,9 @@ func (a *Access) base(r *http.Request) string {
 	return "http://" + r.Host
 }
 
-// hostname returns a Host header without its port and brackets.
+// hostname returns a Host header without its port and brackets. What is not a port stays.
 func hostname(host string) string {
-	if h, _, err := net.SplitHostPort(host); err == nil {
+	if h, port, err := net.SplitHostPort(host); err == nil && strings.Trim(port, "0123456789") == "" {
 		return h
 	}
 	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")

@@ -176,6 +176,10 @@ func TestOriginsAndHosts(t *testing.T) {
 		{strict, "", "mcp.example", 403},
 		{strict, "", "localhost:1", 200},
 		{strict, "", "[::1]:1", 200},
+		{strict, "", "localhost:", 200},
+		{strict, "", "127.0.0.1:1.evil.example", 403},
+		{strict, "", "[::1]:evil.example", 403},
+		{h, "", "mcp.example:1.evil.example", 403},
 	} {
 		for _, path := range []string{"/mcp", "/ws", "/sse", "/healthz"} {
 			got := 0
