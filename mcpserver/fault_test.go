@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -58,6 +59,60 @@ func TestCloseAnswers(t *testing.T) {
 				if !strings.Contains(got, "the bridge is shutting down: it is unknown whether the call ran") {
 					t.Errorf("got %s", got)
 				}
+			}
+		})
+	}
+}
+
+// Requests that are pending when their sender is shut out, or ends the session, are answered, too.
+func TestShutOutAnswers(t *testing.T) {
+	const call = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"wait","_meta":{"progressToken":1}}}`
+	const revoked = "the credentials are not accepted any more: it is unknown whether the call ran"
+	shutOut := func(h *host) {
+		h.server.Update(mcpserver.Options{Access: mcpserver.Access{Tokens: map[string]string{"ann": "a"}}})
+	}
+	for _, c := range carriers[1:] { // on stdio nobody needs credentials
+		t.Run(c.name, func(t *testing.T) {
+			p := c.dial(newHost(t, mcpserver.Options{})).greeted(newest)
+			go p.send(call) // until it is answered
+			if got := p.next(); !strings.Contains(got, wire.NotificationProgress) {
+				t.Fatalf("got %s", got)
+			}
+			shutOut(p.host)
+			got := p.next()
+			if p.fails(got, -32000, "7"); !strings.Contains(got, revoked) {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+	// An answer of HTTP that has not begun.
+	for _, c := range []struct {
+		name, body string
+		end        func(h *host, session string)
+		want       string
+	}{
+		{"shut out", call, func(h *host, _ string) { shutOut(h) }, revoked},
+		{"modern", modernRequest("tools/call", `"name":"wait"`), func(h *host, _ string) { shutOut(h) }, revoked},
+		{"DELETE", call, func(h *host, session string) { h.status("DELETE", "/mcp", "", "Mcp-Session-Id", session) }, "the session has ended: it is unknown whether the call ran"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := newHost(t, mcpserver.Options{})
+			headers := []string{"Accept", "application/json", "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "wait"}
+			session := ""
+			if c.name != "modern" {
+				resp := h.request("POST", "/mcp", fmt.Sprintf(initialize, newest))
+				resp.Body.Close()
+				session = resp.Header.Get("Mcp-Session-Id")
+				headers = []string{"Accept", "application/json", "Mcp-Session-Id", session}
+			}
+			answered := make(chan answer, 1)
+			go func() { answered <- h.post(c.body, headers...) }()
+			for h.fake.Calls("wait") == 0 {
+				runtime.Gosched()
+			}
+			c.end(h, session)
+			if got := <-answered; got.status != 200 || got.code != -32000 || !strings.Contains(got.body, c.want) {
+				t.Errorf("HTTP %d: %s", got.status, got.body)
 			}
 		})
 	}

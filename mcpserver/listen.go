@@ -77,7 +77,7 @@ func (s *subscriptions) listen(ctx context.Context, m *wire.Message, back bridge
 	for _, uri := range l.filter.URIs {
 		s.release(uri)
 	}
-	if cause := context.Cause(ctx); cause == errEnded || cause == errClosing {
+	if endedHere(context.Cause(ctx)) {
 		return complete(bridge.Result(l.tag(nil), nil))
 	}
 	return bridge.Failed(toolformat.Errorf(toolformat.Canceled, "canceled"))

@@ -22,17 +22,16 @@ func methodNotFound(m *wire.Message) *toolformat.Error {
 }
 
 // settle reports whether a reply is sent: not if the request has failed because its client canceled
-// it. One that the end of the Server has canceled says so, and the cause of any other failure goes
-// to the log. ended says why the request's context has ended, if it has.
+// it. One that the Server has canceled says why, and the cause of any other failure goes to the log. ended says why the request's context has ended, if it has.
 func (s *Server) settle(ended error, m *wire.Message, reply *bridge.Reply) bool {
 	e := reply.Err
 	switch {
 	case e == nil || e.Raw != nil:
 	case e.Code == toolformat.Canceled && ended != nil:
-		if ended != errClosing {
+		if !endedHere(ended) {
 			return false
 		}
-		broken := unavailable("%v", errClosing)
+		broken := unavailable("%v", ended)
 		if broken.NotRun = e.NotRun; !e.NotRun && m.Method == wire.MethodToolsCall {
 			broken.Message += ": it is unknown whether the call ran"
 		}

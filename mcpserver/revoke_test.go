@@ -142,7 +142,7 @@ func TestProtectedWebSocket(t *testing.T) {
 	}
 	s.Update(Options{Access: Access{Tokens: map[string]string{"ann": "another"}}})
 	for range 2 {
-		if err := <-ended; !errors.Is(err, errEnded) {
+		if err := <-ended; !errors.Is(err, errShutOut) {
 			t.Error(err)
 		}
 	}

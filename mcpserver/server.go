@@ -158,12 +158,18 @@ func (s *Server) recovered(call string, fail func(*toolformat.Error)) {
 }
 
 var (
-	errCancelled = errors.New("canceled by the client")      // why a request ends
-	errEnded     = errors.New("the session has ended")       // why a session's requests end
-	errClosing   = errors.New("the bridge is shutting down") // why a Server's connections end
-	errExpired   = errors.New("the token has expired")       // why a stream ends
-	errAnswered  = errors.New("the request is answered")     // why its context ends
+	errCancelled = errors.New("canceled by the client")                    // why a request ends
+	errEnded     = errors.New("the session has ended")                     // why a session's requests end
+	errShutOut   = errors.New("the credentials are not accepted any more") // the same, of a sender who had been let in
+	errClosing   = errors.New("the bridge is shutting down")               // why a Server's connections end
+	errExpired   = errors.New("the token has expired")                     // why a stream ends
+	errAnswered  = errors.New("the request is answered")                   // why its context ends
 )
+
+// endedHere reports whether a request whose context has ended for a reason was ended by the Server, not by its client.
+func endedHere(reason error) bool {
+	return reason == errEnded || reason == errShutOut || reason == errClosing || reason == errExpired
+}
 
 func unavailable(format string, args ...any) *toolformat.Error {
 	return toolformat.Errorf(toolformat.Unavailable, format, args...)

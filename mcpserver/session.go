@@ -85,8 +85,7 @@ func (s *session) inUse() bool {
 	return len(s.pending) > 0 || s.readers.Load() > 0
 }
 
-// end cancels the pending requests and closes the session's view of the source. The reason is
-// errEnded, or errClosing, with which the requests are answered.
+// end cancels the pending requests, which are answered with the reason, and closes the session's view of the source.
 func (s *session) end(reason error) {
 	s.mu.Lock()
 	before, held, lent, lender, pending := s.ended, s.held, s.lent, s.lender, slices.Collect(maps.Values(s.pending))

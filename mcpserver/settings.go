@@ -70,7 +70,7 @@ func (s *Server) shutOut(gone func(*identity) bool) {
 	s.sessions.mu.Unlock()
 	ended = append(ended, s.sessions.dropGuests(func(_ string, g *guest) bool { return gone(&g.sender) })...)
 	for _, open := range ended {
-		open.end(errEnded)
+		open.end(errShutOut)
 	}
 	for _, v := range s.views.shutOut(gone) {
 		v.source.Close()
@@ -83,7 +83,7 @@ func (p *viewPool) shutOut(gone func(*identity) bool) (removed []*view) {
 	defer p.mu.Unlock()
 	for _, pending := range p.posts {
 		if gone(&pending.sender) {
-			pending.cancel(errEnded)
+			pending.cancel(errShutOut)
 		}
 	}
 	for _, v := range slices.Concat(slices.Collect(maps.Values(p.views))...) {
