@@ -74,8 +74,9 @@ func readScope(d *decoder, n node) (string, bool) {
 }
 
 func readPublicURL(d *decoder, n node) (string, bool) {
-	return d.textIf(n, `expected the URL at which clients reach serve, as in "https://bridge.example.com" or "https://example.com/bridge"`, func(text string) bool {
-		return IsBaseURL(text) && !strings.ContainsAny(text, "?#\"\\ ")
+	return d.textIf(n, `expected the URL at which clients reach serve, without user name, query and fragment, as in "https://bridge.example.com" or "https://example.com/bridge"`, func(text string) bool {
+		u, err := url.Parse(text)
+		return err == nil && u.User == nil && IsBaseURL(text) && !strings.ContainsAny(text, "?#\"\\ ")
 	})
 }
 
