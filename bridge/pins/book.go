@@ -232,6 +232,29 @@ func (b *Book) note(kind bridge.ListKind, l *bridge.List, complete bool) (change
 	return changed || first
 }
 
+// drop forgets what is held and not in a list any more, which is the server's current one. It reports whether
+// that changes the book.
+func (b *Book) drop(kind bridge.ListKind, l *bridge.List) (changed bool) {
+	pins, offered := *b.kind(kind), map[string]bool{}
+	for _, it := range l.Items {
+		if p := pins[it.Key]; p != nil && p.Held != nil && p.Held.Digest == digest(it.Raw) {
+			offered[it.Key] = true
+		}
+	}
+	for name, p := range pins {
+		switch {
+		case p.Held == nil || offered[name]:
+			continue
+		case p.Accepted == nil:
+			delete(pins, name)
+		default:
+			pins[name] = &Pin{Accepted: p.Accepted}
+		}
+		changed = true
+	}
+	return changed
+}
+
 // size returns how many bytes of definitions the book has.
 func (b *Book) size() (n int) {
 	for kind := range keptKinds() {

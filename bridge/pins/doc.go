@@ -20,10 +20,12 @@
 // order of members and how a text is escaped do not. Resources are not held back: a list of data changes
 // in ordinary use.
 //
-// A definition is accepted only as it was shown: [Accept] refuses one that has changed since [Show].
+// A definition is accepted only as it was shown: [Accept] refuses one that has changed since [Show]. What is
+// held back is forgotten once the server lists it no more: the accepted definition again, or none of that name.
 //
 // The first list of a kind is accepted as it is, except that a list without tools may be that of a server
-// which waits for a login. A server that shows its callers different lists has one Book for all.
+// which waits for a login. A server that shows its callers different lists has one Book for all, and what is
+// held back of it is not forgotten ([Options.PerCaller]).
 //
 // # The store
 //

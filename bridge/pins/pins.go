@@ -32,6 +32,9 @@ type Options struct {
 	Store   Store
 	Command string       // shows what is held back, as messages say
 	Log     *slog.Logger // nil discards
+
+	// PerCaller says that the server shows its callers different lists: what one does not see, others may.
+	PerCaller bool
 }
 
 // Pins is the wrapper of one server. It may be used from many goroutines.
@@ -57,6 +60,7 @@ type book struct {
 // view is a list with what is held back of it.
 type view struct {
 	from, list *bridge.List
+	complete   bool // from is the server's current list
 	book       *book
 	held       map[string]bool // names that cannot be called; whether they are new
 	problems   []bridge.Problem
@@ -114,7 +118,7 @@ func (p *Pins) Problems() (all []bridge.Problem) {
 func (p *Pins) instructions(text string) string {
 	raw := wire.SetMember([]byte("{}"), instructions, wire.AppendString(nil, text))
 	b := p.book.Load()
-	if b == nil || !b.isAccepted(raw) {
+	if b == nil || !b.isAccepted(raw) || b.Texts[instructions].Held != nil {
 		b = p.note(Texts, &bridge.List{Items: []bridge.Item{{Key: instructions, Raw: raw}}}, true)
 	}
 	if !b.isAccepted(raw) {
@@ -143,21 +147,25 @@ func (b *book) isAccepted(raw []byte) bool {
 	return b.fault == nil && kept != nil && kept.Accepted != nil && kept.Accepted.Digest == digest(raw)
 }
 
-// look returns what may be seen of a list, which it takes into the store. again reads the store first.
-func (p *Pins) look(kind bridge.ListKind, l *bridge.List, complete, again bool) *view {
+// look returns what may be seen of a list, which it takes into the store.
+func (p *Pins) look(kind bridge.ListKind, l *bridge.List, complete bool) *view {
 	b, last := p.book.Load(), p.last[kind].Load()
-	if last != nil && last.book == b && last.from.Equal(l) && !(again && len(last.held) > 0) {
+	if last != nil && last.book == b && last.from.Equal(l) && len(last.held) == 0 && (last.complete || !complete) {
 		if last.from != l {
 			last = newView(kind, l, b, p.opts.Command)
 		}
 		return last
 	}
 	v := newView(kind, l, p.note(kind, l, complete), p.opts.Command)
-	if again && len(v.held) > 0 {
+	if len(v.held) > 0 { // it may have been accepted elsewhere
 		if b = p.read(); b != v.book {
+			if b.fault == nil {
+				b = p.note(kind, l, complete)
+			}
 			v = newView(kind, l, b, p.opts.Command)
 		}
 	}
+	v.complete = complete
 	p.last[kind].Store(v)
 	p.log(v)
 	return v
@@ -174,8 +182,15 @@ func (p *Pins) note(kind bridge.ListKind, l *bridge.List, complete bool) *book {
 			return b
 		}
 	}
+	take := func(b *Book) (changed bool) {
+		changed = b.note(kind, l, complete)
+		if complete && !p.opts.PerCaller {
+			changed = b.drop(kind, l) || changed
+		}
+		return changed
+	}
 	copied := b.clone()
-	if !copied.note(kind, l, complete) {
+	if !take(copied) {
 		return b
 	}
 	p.mu.Lock()
@@ -186,7 +201,7 @@ func (p *Pins) note(kind bridge.ListKind, l *bridge.List, complete bool) *book {
 		if err != nil {
 			return nil, err
 		}
-		now.note(kind, l, complete)
+		take(now)
 		if text, err = now.text(); err == nil {
 			noted = &book{now, nil, sha256.Sum256(text)}
 		}

@@ -243,7 +243,7 @@ func TestAcceptShown(t *testing.T) {
 	defined(tool("a", "x"), tool("b", "y"))
 	accept(true, "none", "[]", "[]")
 	defined(tool("a", "another"), tool("b", "begins anew"))
-	accept(false, "", "[b]", "[a]")
+	accept(false, "", "[]", "[a]")
 }
 
 // A definition that is not the one shown stays held back.
@@ -385,7 +385,8 @@ func TestTwoPrograms(t *testing.T) {
 	one.set(bridge.Tools, tool("a", "adds"))
 	two.set(bridge.Tools, tool("a", "poison"))
 	two.set(bridge.Prompts, `{"name":"p"}`)
-	a, b := open(t, wrap(one, kept), nil), open(t, wrap(two, kept), nil)
+	wrap := func(src *server) *pins.Pins { return pins.New(src, pins.Options{Store: kept, PerCaller: true}) }
+	a, b := open(t, wrap(one), nil), open(t, wrap(two), nil)
 	first := list(t, a, bridge.Tools)
 	list(t, b, bridge.Prompts)
 	if got := list(t, b, bridge.Tools); got != first {

@@ -41,7 +41,7 @@ func (s *session) view(ctx context.Context, kind bridge.ListKind) (*view, error)
 		s.outdated[kind].Store(true)
 		return nil, err
 	}
-	v := s.pins.look(kind, l, err == nil, true)
+	v := s.pins.look(kind, l, err == nil)
 	s.seen[kind].Store(v)
 	return v, err
 }

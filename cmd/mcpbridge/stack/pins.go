@@ -27,9 +27,10 @@ func (s *Stack) pin(source bridge.Source, server *config.Server, opts *Options) 
 		store = opts.SharePins(server.Name, store)
 	}
 	p := pins.New(source, pins.Options{
-		Store:   store,
-		Command: commandFor(s.cfg, "pins", server.Name, ""),
-		Log:     s.log.With("server", server.Name),
+		Store:     store,
+		Command:   commandFor(s.cfg, "pins", server.Name, ""),
+		Log:       s.log.With("server", server.Name),
+		PerCaller: server.PerIdentity || server.Forward || server.OAuth.OfCaller,
 	})
 	s.pins[server.Name] = p
 	return p

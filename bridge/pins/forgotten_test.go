@@ -1,0 +1,74 @@
+package pins_test
+
+import (
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/pins"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+)
+
+// What is held back is forgotten once the server lists it no more, and so is not accepted.
+func TestNotOfferedAnyMore(t *testing.T) {
+	for _, perCaller := range []bool{false, true} {
+		src, kept := &server{about: `{"instructions":"Be kind."}`}, &store{}
+		p := pins.New(src, pins.Options{Store: kept, PerCaller: perCaller})
+		s := open(t, p, nil)
+		defined := func(about string, tools ...string) {
+			src.set(bridge.Tools, tools...)
+			list(t, s, bridge.Tools)
+			src.about = `{"instructions":"` + about + `"}`
+			s.Do(t.Context(), &bridge.Request{Method: wire.MethodDiscover})
+		}
+		held := func() string {
+			text, _ := kept.Read()
+			book, err := pins.Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return names(book.Held())
+		}
+		defined("Be kind.", tool("a", "adds"), tool("b", "begins"))
+		defined("Be evil.", tool("a", "poison"), tool("b", "poison"), tool("c", "new"))
+		if got := held(); got != "[a b c instructions]" {
+			t.Errorf("%s are held back", got)
+		}
+		defined("Be kind.", tool("a", "adds"))
+		want := map[bool]string{false: "[]", true: "[a b c instructions]"}[perCaller]
+		if got := held(); got != want {
+			t.Errorf("%s are held back, want %s", got, want)
+		}
+		if got := names(kept.accept(t, "")); got != want {
+			t.Errorf("%s are accepted, want %s", got, want)
+		}
+		if perCaller {
+			continue
+		}
+		if got := call(s, wire.MethodToolsCall, "a"); got != `"a"` || len(p.Problems()) > 0 {
+			t.Errorf("%s, %v", got, p.Problems())
+		}
+		defined("Be kind.", tool("a", "adds"), tool("c", "new"))
+		if got := held(); got != "[c]" {
+			t.Errorf("%s are held back once it is there again", got)
+		}
+	}
+}
+
+// What another program has forgotten, as its server does not list it, is noted again where it is listed.
+func TestForgottenElsewhere(t *testing.T) {
+	kept, one, two := &store{}, &server{}, &server{}
+	one.set(bridge.Tools, tool("a", "adds"))
+	two.set(bridge.Tools, tool("a", "adds"))
+	a := open(t, wrap(one, kept), nil)
+	list(t, a, bridge.Tools)
+	one.set(bridge.Tools, tool("a", "adds"), tool("c", "counts"))
+	list(t, a, bridge.Tools)
+	list(t, open(t, wrap(two, kept), nil), bridge.Tools)
+	if got := names(kept.accept(t, "")); got != "[]" {
+		t.Errorf("%s are accepted", got)
+	}
+	list(t, a, bridge.Tools)
+	if got := names(kept.accept(t, "")); got != "[c]" {
+		t.Errorf("%s are accepted", got)
+	}
+}
