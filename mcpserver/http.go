@@ -223,7 +223,7 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request, sender identit
 	}
 	if r.Method != http.MethodPost {
 		var answered bool
-		if r, answered = s.ownedElsewhere(w, r, sender, r.Header.Get(mcp.HeaderSessionID), nil, nil); answered {
+		if w, r, answered = s.ownedElsewhere(w, r, sender, r.Header.Get(mcp.HeaderSessionID), nil, nil); answered {
 			return
 		}
 	}
@@ -280,8 +280,12 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, sender identity, m
 		if err != nil {
 			known = nil // a batch, or not valid, which its session answers
 		}
-		if r, answered = s.ownedElsewhere(w, r, sender, r.Header.Get(mcp.HeaderSessionID), known, msg.B); answered {
+		before := r
+		if w, r, answered = s.ownedElsewhere(w, r, sender, r.Header.Get(mcp.HeaderSessionID), known, msg.B); answered {
 			return
+		}
+		if r != before {
+			accept = accepts(r)
 		}
 	}
 	switch {
@@ -490,7 +494,7 @@ func (s *Server) serveSSEMessage(w http.ResponseWriter, r *http.Request, sender 
 		return
 	}
 	id := r.URL.Query().Get("sessionId")
-	r, answered := s.ownedElsewhere(w, r, sender, id, nil, nil)
+	w, r, answered := s.ownedElsewhere(w, r, sender, id, nil, nil)
 	if answered {
 		return
 	}

@@ -36,7 +36,7 @@ type Nodes interface {
 	Open(purpose, sealed string) (data []byte, run string, ok bool)
 
 	// Forward lets another run answer a request. If that has got it, sent is true and err of any type:
-	// its answer was lost. Else an error is NotFound if that run has ended. Requests of one key have
+	// its answer was lost, and may have begun. Else an error is NotFound if that run has ended. Requests of one key have
 	// similar headers.
 	Forward(w http.ResponseWriter, r *http.Request, run, key string) (sent bool, err error)
 
@@ -93,31 +93,31 @@ func (id *identity) digest() [sha256.Size]byte {
 // ownedElsewhere lets the node that has a session answer a request, or answers it for that, and reports whether
 // it has been answered. body is what has been read of it, nil if nothing, and m the message in it, nil if it is
 // a batch or not valid. If it reports false, the session is here or nowhere: one whose node has ended may be here
-// then. The request to go on with says whether it may have run.
-func (s *Server) ownedElsewhere(w http.ResponseWriter, r *http.Request, sender identity, id string, m *wire.Message, body []byte) (next *http.Request, answered bool) {
+// then. The request to go on with says whether it may have run; to is where its answer goes.
+func (s *Server) ownedElsewhere(w http.ResponseWriter, r *http.Request, sender identity, id string, m *wire.Message, body []byte) (to http.ResponseWriter, next *http.Request, answered bool) {
 	nodes := s.opts().Nodes
 	if nodes == nil || id == "" {
-		return r, false
+		return w, r, false
 	}
-	f := s.newForwarding(w, r, sender.principal, body)
+	f := s.newForwarding(w, r, sender.principal, m, body)
 	f.key = id
 	if f.belongsHere(sender, m) {
-		return r, true
+		return w, r, true
 	}
 	if s.sessions.has(id) {
-		return r, f.lapsed(nodes, sender)
+		return w, r, f.lapsed(nodes, sender)
 	}
 	if m != nil && !forwarded(r) && guestsCall(r, m) {
 		if host := s.guest(id, sender); host != nil && s.answerGuest(w, r, host, m) {
-			return r, true
+			return w, r, true
 		}
 		f.call = true
 	}
 	answered = f.answerSession(nodes, sender)
 	if f.sent && !answered {
-		r = markRepeated(r)
+		r = f.repeated()
 	}
-	return r, answered
+	return f.w, r, answered
 }
 
 // answerSession is ownedElsewhere for a request whose session is not here.
@@ -160,8 +160,7 @@ func (f *forwarding) answerSession(nodes Nodes, sender identity) (answered bool)
 	}
 	// The session carries a request that may have run out again only if that has no further effect, and
 	// answers so. What else was posted it does not know.
-	_, asks := f.request()
-	return f.sent && r.Method == http.MethodPost && !asks && f.fail(f.lost)
+	return f.sent && r.Method == http.MethodPost && !f.asks() && f.fail(f.lost)
 }
 
 // adopt lets the run that goes on with the session of another one answer the request, or makes this one go on with it:
@@ -255,16 +254,18 @@ type forwarding struct {
 	account *account // of the sender's principal
 	w       http.ResponseWriter
 	r       *http.Request
-	key     string // of requests with similar headers
-	body    []byte // what has been read of it; nil means nothing
-	call    bool   // a guest can answer it
-	sent    bool   // a node may have carried it out
-	crowded bool   // too many wait for other nodes
-	lost    error  // why there is no answer
+	key     string        // of requests with similar headers
+	message *wire.Message // in it; nil if it has none, or a batch
+	body    []byte        // what has been read of it; nil means nothing
+	call    bool          // a guest can answer it
+	begun   bool          // w has a part of an answer, with which another goes on
+	sent    bool          // a node may have carried it out
+	crowded bool          // too many wait for other nodes
+	lost    error         // why there is no answer
 }
 
-func (s *Server) newForwarding(w http.ResponseWriter, r *http.Request, sender bridge.Principal, body []byte) *forwarding {
-	return &forwarding{server: s, account: s.opts().accounts.of(sender), w: w, r: r, body: body}
+func (s *Server) newForwarding(w http.ResponseWriter, r *http.Request, sender bridge.Principal, m *wire.Message, body []byte) *forwarding {
+	return &forwarding{server: s, account: s.opts().accounts.of(sender), w: w, r: r, message: m, body: body}
 }
 
 // to forwards the request to a run, and reports whether it has been answered, or its client has left.
@@ -279,34 +280,44 @@ func (f *forwarding) to(run string) (answered bool) {
 	}
 	defer f.account.give(kind, 1)
 	if f.sent {
-		r = markRepeated(r)
+		r = f.repeated()
 	}
 	if f.body != nil {
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(f.body)), int64(len(f.body))
 	}
 	f.server.forwarded.Add(1)
 	defer f.server.forwarded.Add(-1)
-	sent, err := f.server.opts().Nodes.Forward(f.w, r, run, f.key)
+	w, ok := f.w.(*relayed)
+	if !ok {
+		w = &relayed{ResponseWriter: f.w}
+	}
+	sent, err := f.server.opts().Nodes.Forward(w, r, run, f.key)
 	f.sent, f.lost = f.sent || sent, err
-	return err == nil || f.r.Context().Err() != nil
+	switch {
+	case err == nil || f.r.Context().Err() != nil:
+		return true
+	case !w.begun:
+		return false
+	case !f.asks() || !w.goOn():
+		panic(http.ErrAbortHandler) // so that the client sees that it is not whole
+	}
+	f.w, f.begun = w, true
+	return w.answers(f.message)
 }
 
-// markRepeated returns a request like r that says that it may have run before. Requests of one connection
+// repeated returns the request to be carried out again: it says that it may have run before. Requests of one connection
 // share their headers.
-func markRepeated(r *http.Request) *http.Request {
-	again := r.Clone(r.Context())
+func (f *forwarding) repeated() *http.Request {
+	again := f.r.Clone(f.r.Context())
 	again.Header.Set(headerRepeated, "1")
+	if f.begun {
+		again.Header.Set("Accept", "text/event-stream")
+	}
 	return again
 }
 
-// request returns the request that was sent and has no answer.
-func (f *forwarding) request() (m wire.Message, ok bool) {
-	if !f.sent || f.body == nil {
-		return m, false
-	}
-	m, err := wire.Split(f.body)
-	return m, err == nil && m.Kind() == wire.Request
-}
+// asks reports whether the message is a request of MCP, which has an answer.
+func (f *forwarding) asks() bool { return f.message != nil && f.message.Kind() == wire.Request }
 
 // ended answers a request that was sent to a node that has ended, since it may have run. Any other is not
 // answered: what it names is nowhere.
@@ -317,10 +328,16 @@ func (f *forwarding) ended() (answered bool) {
 // fail answers a request whose node is lost, or cannot be reached.
 func (f *forwarding) fail(why error) (answered bool) {
 	f.server.log.Log(slog.LevelWarn, "a node that owns something is lost, or cannot be reached", "cause", why)
-	m, ok := f.request()
 	switch {
-	case ok:
+	case f.sent && f.asks():
+		m := f.message
 		resp := response{id: m.ID, reply: bridge.Failed(unavailable("the node that carried out %s was lost: it is unknown whether it ran", m.Method))}
+		if f.begun {
+			out := newEventWriter(f.w)
+			out.write("message", "", resp.encode().B)
+			out.flush()
+			break
+		}
 		f.w.Header()["Content-Type"] = jsonType
 		f.w.Write(resp.encode().B)
 	case f.sent && f.r.Method == http.MethodPost:
@@ -353,7 +370,7 @@ func (s *Server) modernElsewhere(w http.ResponseWriter, r *http.Request, sender 
 	if run == "" {
 		return false
 	}
-	f := s.newForwarding(w, r, sender.principal, body)
+	f := s.newForwarding(w, r, sender.principal, m, body)
 	if f.to(run) {
 		return true
 	}
@@ -398,7 +415,7 @@ func (s *Server) Elsewhere(w http.ResponseWriter, r *http.Request, id string, bo
 	if run == "" {
 		return false, nil
 	}
-	f := s.newForwarding(w, r, CallerOf(r).Principal, body)
+	f := s.newForwarding(w, r, CallerOf(r).Principal, nil, body)
 	if f.to(run) {
 		return true, nil
 	}

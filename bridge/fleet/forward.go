@@ -17,9 +17,10 @@ import (
 
 // Forward lets a run of another node answer a request, as a whole or while its answer arrives. sent is false
 // if that run surely has not got it, and err is a *toolformat.Error then, NotFound if that run has ended:
-// nothing has been written to w, and the body not been read. An answer that breaks off makes Forward panic with
-// http.ErrAbortHandler, as a handler does. The end of the request's context cancels it. The key of a request is
-// the id of its session, "" without one: requests of one key have the same headers, more or less.
+// nothing has been written to w, and the body not been read. Else err is why the answer was lost, or the rest of it, if
+// w has got its beginning. If w cannot be written to, Forward panics with http.ErrAbortHandler, as a handler does. The end
+// of the request's context cancels it. The key of a request is the id of its session, "" without one: requests of one key
+// have the same headers, more or less.
 func (n *Node) Forward(w http.ResponseWriter, r *http.Request, run, key string) (sent bool, err error) {
 	p, failure := n.peer(r.Context(), n.owner(key, run))
 	if failure != nil {
@@ -36,14 +37,17 @@ func (n *Node) Forward(w http.ResponseWriter, r *http.Request, run, key string) 
 		p.giveUp(x)
 		return true, fmt.Errorf("node %s: the answer was lost: %w", run, err)
 	}
-	err = copyResponse(w, resp)
+	gone, err := copyResponse(w, resp)
 	if stop() && err == nil && !resp.Close && x.in.Buffered() == 0 {
 		p.put(x, key)
 	} else {
 		p.giveUp(x)
 	}
-	if err != nil {
+	switch {
+	case gone:
 		panic(http.ErrAbortHandler)
+	case err != nil:
+		return true, fmt.Errorf("node %s: the answer broke off: %w", run, err)
 	}
 	return true, nil
 }
@@ -145,8 +149,8 @@ func (x *exchange) sendChunks(body io.Reader) error {
 	return err
 }
 
-// copyResponse writes a response to a client while it arrives.
-func copyResponse(w http.ResponseWriter, resp *http.Response) error {
+// copyResponse writes a response to a client while it arrives. gone means that the client cannot be written to.
+func copyResponse(w http.ResponseWriter, resp *http.Response) (gone bool, err error) {
 	defer resp.Body.Close()
 	h := w.Header()
 	for name, values := range resp.Header {
@@ -168,7 +172,7 @@ func copyResponse(w http.ResponseWriter, resp *http.Response) error {
 		if n > 0 {
 			control.SetWriteDeadline(time.Now().Add(takeTime))
 			if _, err := w.Write(b[:n]); err != nil {
-				return err
+				return true, err
 			}
 			if resp.ContentLength < 0 {
 				control.Flush()
@@ -176,10 +180,10 @@ func copyResponse(w http.ResponseWriter, resp *http.Response) error {
 		}
 		switch {
 		case err == io.EOF:
-			return nil
+			return false, nil
 		case err != nil:
-			return err
+			return false, err
 		}
 	}
-	return nil
+	return false, nil
 }

@@ -365,6 +365,56 @@ func TestLostCall(t *testing.T) {
 	}
 }
 
+// A call whose answer has begun, and is lost with its node, ends on the same stream: with its answer, if it could be
+// carried out again, else with an error.
+func TestLostStream(t *testing.T) {
+	for tool, want := range map[string]string{"spaced": "unknown whether it ran", "echo": `"result"`} {
+		calls, begun := new(atomic.Int64), make(chan struct{})
+		all := nodes(t, 2, bridge.Wrap(sourcetest.NewFake(), func(below bridge.Session, _ *bridge.Caller) (bridge.Session, error) {
+			return onceTold{once{below, calls, begun}}, nil
+		}), nil)
+		t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+		session := all[0].begin(t)
+		all[1].post(t, session, `{"jsonrpc":"2.0","id":9,"method":"ping"}`)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, all[1].url+"/mcp", strings.NewReader(fmt.Sprintf(
+			`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":%q,"arguments":{},"_meta":{"progressToken":1}}}`, tool)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Mcp-Session-Id": {session}}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		var body []byte
+		for part := make([]byte, 1<<10); !strings.Contains(string(body), wire.NotificationProgress) && err == nil; {
+			var n int
+			n, err = resp.Body.Read(part)
+			body = append(body, part[:n]...)
+		}
+		<-begun
+		all[0].kill()
+		rest, err := io.ReadAll(resp.Body)
+		if body = append(body, rest...); err != nil || !strings.Contains(string(body), want) || strings.Count(string(body), `"id":2,`) != 1 {
+			t.Errorf("%s: %v %s", tool, err, body)
+		}
+		if n, most := calls.Load(), int64(strings.Count(want, "result")+1); n != most {
+			t.Errorf("%s was called %d times; want %d", tool, n, most)
+		}
+	}
+}
+
+// onceTold is once, with a notification before the call has begun.
+type onceTold struct{ once }
+
+func (o onceTold) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
+	if req.Method == wire.MethodToolsCall && o.calls.Load() == 0 {
+		req.Back.Notify(wire.NotificationProgress, []byte(`{"progressToken":1,"progress":1}`))
+	}
+	return o.once.Do(ctx, req)
+}
+
 // Streams that a client keeps open through another node hold up nobody else, and those for which there is no room are
 // refused with words.
 func TestForwardedStreams(t *testing.T) {
