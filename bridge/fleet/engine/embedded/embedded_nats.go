@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
 )
 
 // Server is a server that runs.
@@ -41,7 +43,7 @@ func Start(o Options) (*Server, error) {
 		return nil, fmt.Errorf("NATS for cluster %s: %w", o.Cluster, err)
 	}
 	if o.Log != nil {
-		s.SetLoggerV2(logger{o.Log}, false, false, false)
+		s.SetLoggerV2(newLogger(o.Log), false, false, false)
 	}
 	s.Start()
 	if !s.ReadyForConnections(startTimeout) {
@@ -109,12 +111,24 @@ func (s *Server) Close() {
 // process and never leaves it, and what Options.TLS verifies takes the place of a chain of certificates.
 var unfounded = [...]string{"Plaintext passwords detected", "TLS certificate chain and hostname of solicited routes"}
 
+// noRoute begins what a server says four times a second while another one is away.
+const noRoute = "Error trying to connect to route"
+
 // logger logs what a server says. Its notices are about every stream and connection.
-type logger struct{ *slog.Logger }
+type logger struct {
+	*slog.Logger
+	routes *bridge.Throttle // for errors of noRoute
+}
+
+func newLogger(to *slog.Logger) logger {
+	return logger{to, &bridge.Throttle{To: to, Every: time.Minute}}
+}
 
 func (l logger) log(level slog.Level, format string, v []any) {
-	l.Log(context.Background(), level, "NATS server: "+fmt.Sprintf(format, v...))
+	l.Log(context.Background(), level, said(format, v))
 }
+
+func said(format string, v []any) string { return "NATS server: " + fmt.Sprintf(format, v...) }
 
 func (l logger) Noticef(format string, v ...any) { l.log(slog.LevelDebug, format, v) }
 func (l logger) Warnf(format string, v ...any) {
@@ -122,7 +136,13 @@ func (l logger) Warnf(format string, v ...any) {
 		l.log(slog.LevelWarn, format, v)
 	}
 }
-func (l logger) Errorf(format string, v ...any) { l.log(slog.LevelError, format, v) }
+func (l logger) Errorf(format string, v ...any) {
+	if strings.HasPrefix(format, noRoute) {
+		l.routes.Log(slog.LevelError, said(format, v))
+	} else {
+		l.log(slog.LevelError, format, v)
+	}
+}
 func (l logger) Fatalf(format string, v ...any) { l.log(slog.LevelError, format, v) }
 func (l logger) Debugf(string, ...any)          {}
 func (l logger) Tracef(string, ...any)          {}

@@ -110,6 +110,40 @@ func TestUnfoundedWarnings(t *testing.T) {
 	}
 }
 
+// A server logs once that another one is away, and not at each of its attempts.
+func TestAwayIsLoggedOnce(t *testing.T) {
+	var log bytes.Buffer
+	attempts := make(chan struct{}, 100)
+	join := freeAddresses(t, 3)
+	s, err := embedded.Start(embedded.Options{
+		Cluster: "c", Node: "a", Join: join, Listen: join[0], Password: "secret", Dir: t.TempDir(),
+		Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, address := range join[1:] { // whom it tries again a second later
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		go func() {
+			if c, err := l.Accept(); err == nil {
+				c.Close()
+				attempts <- struct{}{}
+			}
+		}()
+	}
+	for range join[1:] {
+		<-attempts
+	}
+	s.Close()
+	if n := strings.Count(log.String(), "trying to connect to route"); n != 1 {
+		t.Errorf("%d lines\n%s", n, &log)
+	}
+}
+
 func TestBadOptions(t *testing.T) {
 	for _, o := range []embedded.Options{
 		{Cluster: "c", Node: "a", Join: []string{"h:1"}, Listen: "h"},
