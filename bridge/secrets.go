@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"net/url"
 	"slices"
 	"strings"
 	"unicode"
@@ -16,30 +15,19 @@ import (
 // Secrets are texts that errors and logs must not show: credentials of a config, which a server may
 // repeat, and the hidden values of a call. The zero value and nil are empty. Add must not be called
 // once it is shared.
-type Secrets struct {
-	texts  []string // credentials
-	values []string // hidden values; a short one is hidden where it is a word
-}
+type Secrets struct{ all []secretForms }
 
 // mask stands for a secret.
 const mask = "xxxxx"
 
 // Add adds a secret, as it is and as it is written in a URL and in JSON, unless it is "".
-func (s *Secrets) Add(secret string) {
-	if secret == "" {
-		return
-	}
-	if len(secret) >= longValue { // hidden where it is cut off, too
-		s.addValue(wire.AppendString(nil, secret))
-	}
-	s.texts = append(s.texts, secret, url.QueryEscape(secret), url.PathEscape(secret), url.UserPassword("", secret).String()[1:])
-}
+func (s *Secrets) Add(secret string) { s.add(secret, true) }
 
 // with returns a copy of s, which may be nil, with a hidden value.
 func (s *Secrets) with(value json.RawMessage) *Secrets {
 	own := &Secrets{}
 	if s != nil {
-		own.texts, own.values = slices.Clip(s.texts), slices.Clip(s.values)
+		own.all = slices.Clone(s.all)
 	}
 	own.addValue(value)
 	return own
@@ -67,12 +55,7 @@ func (s *Secrets) addValue(raw []byte) {
 	case '"':
 		text, _ = wire.Text(raw)
 	}
-	quoted := string(wire.AppendString(nil, text))
-	for _, form := range []string{text, quoted[1 : len(quoted)-1], url.QueryEscape(text), url.PathEscape(text)} {
-		if form != "" && !slices.Contains(s.values, form) {
-			s.values = append(s.values, form)
-		}
-	}
+	s.add(text, false)
 }
 
 // Hide returns a text with xxxxx in place of each secret.
@@ -80,11 +63,8 @@ func (s *Secrets) Hide(text string) string {
 	if s == nil {
 		return text
 	}
-	for _, secret := range s.texts {
-		text = strings.ReplaceAll(text, secret, mask)
-	}
-	for _, value := range s.values {
-		text = hideCut(hideValue(text, value), value)
+	for i := range s.all {
+		text = s.all[i].hide(text)
 	}
 	return text
 }
@@ -96,36 +76,54 @@ const (
 	cutValue  = 16
 )
 
-// hideValue hides a value in a text.
-func hideValue(text, value string) string {
-	sought := value
-	if len(value) >= cutValue {
-		sought = value[:cutValue-4]
+// hide hides a secret in a text.
+func (f *secretForms) hide(text string) string {
+	text = f.hideWhole(text)
+	for _, form := range f.all {
+		text = hideCut(text, form)
 	}
+	return text
+}
+
+// hideWhole hides a secret where at least the beginning of a form stands in a text.
+func (f *secretForms) hideWhole(text string) string {
 	var b strings.Builder
+	done, from := 0, 0
 	for {
-		at := strings.Index(text, sought)
+		at := strings.Index(text[from:], f.start)
 		if at < 0 {
-			return b.String() + text
+			return b.String() + text[done:]
 		}
-		end := at + len(sought)
-		for end < len(text) && end-at < len(value) && text[end] == value[end-at] {
-			end++
-		}
-		if len(value) >= longValue || isWord(text, at, end) && !isProse(text, at, end) {
-			b.WriteString(text[:at] + mask)
+		at += from
+		if n := f.lengthIn(text[at:]); f.anywhere || n >= longValue || n > 0 && isWord(text, at, at+n) && !isProse(text, at, at+n) {
+			b.WriteString(text[done:at] + mask)
+			done, from = at+n, at+n
 		} else {
-			b.WriteString(text[:end])
+			from = at + 1
 		}
-		text = text[end:]
 	}
+}
+
+// lengthIn returns how many bytes a text has of the form that it has the most of. Of a short form it has
+// all or none.
+func (f *secretForms) lengthIn(text string) (longest int) {
+	for _, form := range f.all {
+		n := len(f.start)
+		for n < min(len(form), len(text)) && form[n] == text[n] {
+			n++
+		}
+		if n == len(form) || len(form) >= cutValue {
+			longest = max(longest, n)
+		}
+	}
+	return longest
 }
 
 // shortestPart is the length in bytes from which the part of a value beside an ellipsis is hidden.
 const shortestPart = 4
 
 // hideCut hides the parts of a value where a text was cut: its beginning before an ellipsis, unless
-// hideValue has hidden that, and its end between two ellipses. It takes a time linear in the text.
+// hideWhole has hidden that, and its end between two ellipses. It takes a time linear in the text.
 func hideCut(text, value string) string {
 	var b strings.Builder
 	for {
@@ -313,7 +311,7 @@ func (b *secretBack) Notify(method string, params []byte) {
 
 // HideJSON returns a copy of raw JSON with xxxxx in place of secrets in its strings, numbers and keys.
 func (s *Secrets) HideJSON(raw json.RawMessage) json.RawMessage {
-	if raw == nil || s == nil || len(s.texts)+len(s.values) == 0 {
+	if raw == nil || s == nil || len(s.all) == 0 {
 		return bytes.Clone(raw)
 	}
 	shown, last := make([]byte, 0, len(raw)), 0

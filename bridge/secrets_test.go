@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"strings"
@@ -22,7 +23,7 @@ func TestHiddenValuesInTexts(t *testing.T) {
 		{`"SECRETTOK77"`, "SECRE\n…\nRETTOK77 and SECRETTOK77… and TOK…", "xxxxx\n…\nxxxxx and xxxxx… and TOK…"},
 		{`"a"`, "a row of a table has id=a, 'a', \"a\" or /a/b, an a.", "a row of a table has id=xxxxx, 'xxxxx', \"xxxxx\" or /xxxxx/b, an xxxxx."},
 		{`"a"`, "a", "xxxxx"},
-		{`7`, "no customer 7 here", "no customer xxxxx here"},
+		{`7`, "no customer 7 here, 77 there", "no customer xxxxx here, 77 there"},
 		{`"é"`, "é à é é", "é à é xxxxx"},
 		{`""`, "nothing", "nothing"},
 		{`false`, "false", "false"},
@@ -35,6 +36,61 @@ func TestHiddenValuesInTexts(t *testing.T) {
 		if got := none.Hide(c.text); got != c.text {
 			t.Errorf("without secrets: %s", got)
 		}
+	}
+}
+
+// A secret is hidden as programs write it, also where it is cut off, and a plain one is sought once.
+func TestFormsOfSecrets(t *testing.T) {
+	const password, long = "Tr0ub4dor&3<xyz>", "Kunde Ä\"7/secret's value (😀+1)!"
+	var s Secrets
+	s.Add(password)
+	s.Add(long)
+	s.Add("a/b&c")
+	ownHTML, _ := json.Marshal(long)
+	for _, text := range []string{
+		password, long, "a/b&c", string(ownHTML[1 : len(ownHTML)-1]),
+		`Tr0ub4dor\u00263\u003cxyz\u003e`, `Tr0ub4dor\u00263\u003Cxyz\u003E`, "Tr0ub4dor%263%3Cxyz%3E",
+		`Kunde Ä\"7/secret's value (😀+1)!`,
+		`Kunde \u00c4\"7/secret's value (\ud83d\ude00+1)!`,
+		`Kunde \u00C4\"7/secret's value (\uD83D\uDE00+1)!`,
+		`Kunde \u00c4\"7\/secret's value (\ud83d\ude00+1)!`,
+		`Kunde Ä\"7\/secret's value (😀+1)!`,
+		`Kunde \u00C4\u00227/secret\u0027s value (\uD83D\uDE00\u002B1)!`,
+		`Kunde Ä\"7/secret\u0027s value (😀+1)!`,
+		"Kunde+%C3%84%227%2Fsecret%27s+value+%28%F0%9F%98%80%2B1%29%21",
+		"Kunde%20%C3%84%227%2Fsecret%27s%20value%20%28%F0%9F%98%80%2B1%29%21",
+		"Kunde%20%C3%84%227/secret%27s%20value%20%28%F0%9F%98%80%2B1%29%21",
+		"Kunde%20%C3%84%227%2Fsecret's%20value%20(%F0%9F%98%80%2B1)!",
+		`a\/b&c`, `a/b\u0026c`, "a%2Fb%26c", "a/b%26c",
+	} {
+		if got := s.Hide("with " + text + "."); got != "with xxxxx." {
+			t.Errorf("%s: %s", text, got)
+		}
+	}
+	for cut, want := range map[string]string{`at Kunde \u00c4\"7\/sec…`: "at xxxxx…", "at Kunde%20%C3%84%227/sec…": "at xxxxx…", "at a%2Fb…": "at xxxxx…"} {
+		if got := s.Hide(cut); got != want {
+			t.Errorf("%s: %s", cut, got)
+		}
+	}
+	const plain = "sk-Proj_0123456789.abcdefghijklmnopqrstuvwxyz~ABC"
+	if own := (*Secrets)(nil).with([]byte(`"` + plain + `"`)); len(own.all) != 1 || len(own.all[0].all) != 1 {
+		t.Errorf("%d forms: %v", len(own.all), own.all)
+	}
+}
+
+// A secret that is a part of another one, or begins like it, leaves nothing of that.
+func TestSecretsAlike(t *testing.T) {
+	var s Secrets
+	for _, secret := range []string{"sk-ant", "sk-ant-api03-AAAAAAAA", "key-1"} {
+		s.Add(secret)
+	}
+	own := s.with([]byte(`"sk-ant-api03-BBBBBBBB"`)).with([]byte(`"key-12345"`))
+	const text = "sk-ant sk-ant-api03-AAAAAAAA sk-ant-api03-BBBBBBBB key-12345 key-1"
+	if got := own.Hide(text); got != "xxxxx xxxxx xxxxx xxxxx xxxxx" {
+		t.Error(got)
+	}
+	if got := s.Hide("sk-ant-api03-BBBBBBBB key-12345"); got != "xxxxxBBBBBBBB xxxxx2345" {
+		t.Errorf("the copy has changed the set: %s", got)
 	}
 }
 

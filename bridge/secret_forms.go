@@ -1,0 +1,108 @@
+package bridge
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+)
+
+// secretForms are forms of secrets that begin alike: how programs write them in texts, in JSON and in URLs.
+// A text is searched for the beginning, and then compared with each of them, so that no other one of them
+// is hidden in part.
+type secretForms struct {
+	start    string
+	all      []string
+	anywhere bool // they are hidden inside of a word too, however short they are
+}
+
+// add adds a secret in all of its forms, unless it is "".
+func (s *Secrets) add(text string, anywhere bool) {
+	if text == "" {
+		return
+	}
+	for _, form := range written(text) {
+		start := form[:min(len(form), cutValue-4)]
+		at := slices.IndexFunc(s.all, func(f secretForms) bool { return len(f.start) < len(start) || f.start == start })
+		switch {
+		case at < 0:
+			s.all = append(s.all, secretForms{start, []string{form}, anywhere})
+		case s.all[at].start != start: // a longer one first, as another may be a part of it
+			s.all = slices.Insert(s.all, at, secretForms{start, []string{form}, anywhere})
+		default:
+			f := &s.all[at]
+			if f.anywhere = f.anywhere || anywhere; !slices.Contains(f.all, form) {
+				f.all = append(slices.Clip(f.all), form) // a copy of s has the same memory
+			}
+		}
+	}
+}
+
+// written returns a text as it is, in JSON and in a URL, some of it more than once.
+func written(text string) []string {
+	if strings.IndexFunc(text, isEscaped) < 0 {
+		return []string{text}
+	}
+	forms := []string{text}
+	for _, e := range jsonEscapes {
+		forms = append(forms, e.escape(text))
+	}
+	query := url.QueryEscape(text)
+	component := strings.ReplaceAll(query, "+", "%20")
+	return append(forms, query, component, strings.ReplaceAll(component, "%2F", "/"), componentMarks.Replace(component),
+		url.PathEscape(text), (&url.URL{Path: text}).EscapedPath(), url.UserPassword("", text).String()[1:])
+}
+
+// isEscaped reports whether an encoder of JSON or of URLs may write a character in another way.
+func isEscaped(c rune) bool {
+	return ('a' > c || c > 'z') && ('A' > c || c > 'Z') && ('0' > c || c > '9') && c != '-' && c != '_' && c != '.' && c != '~'
+}
+
+// componentMarks undoes the escapes of the marks that encodeURIComponent of JavaScript leaves as they are.
+var componentMarks = strings.NewReplacer("%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*")
+
+// jsonEscape is what an encoder of JSON escapes in a string, beside what it has to.
+type jsonEscape struct {
+	unicode string // these as \u003c
+	ascii   bool   // and what is not ASCII
+	upper   bool   // those are as \u003C
+	slash   bool   // a slash is \/
+}
+
+var jsonEscapes = [...]jsonEscape{
+	{},                              // JSON.stringify, and encoding/json without HTML escapes
+	{unicode: "&<>\u2028\u2029"},    // encoding/json
+	{unicode: "&'<=>\u2028\u2029"},  // Gson
+	{ascii: true},                   // Python
+	{ascii: true, upper: true},      // Jackson, if told to
+	{ascii: true, slash: true},      // PHP
+	{slash: true},                   // PHP with JSON_UNESCAPED_UNICODE
+	{"\"&'+<>`", true, true, false}, // System.Text.Json
+}
+
+// escape returns a text as it is in a string of JSON.
+func (e jsonEscape) escape(text string) string {
+	format := `\u%04x`
+	if e.upper {
+		format = `\u%04X`
+	}
+	var b strings.Builder
+	for _, c := range text {
+		switch {
+		case strings.ContainsRune(e.unicode, c), e.ascii && c >= utf8.RuneSelf-1:
+			for _, unit := range utf16.AppendRune(nil, c) {
+				fmt.Fprintf(&b, format, unit)
+			}
+		case c == '/' && e.slash:
+			b.WriteString(`\/`)
+		default:
+			quoted := wire.AppendString(nil, string(c))
+			b.Write(quoted[1 : len(quoted)-1])
+		}
+	}
+	return b.String()
+}
