@@ -256,8 +256,8 @@ func (e *clientEditor) revoke(c *clients.Client, files []*clients.File, path str
 	if err == nil && tokenIn(files, c.Name, issued) != "" && !e.dryRun {
 		if err = tokens.Remove(kept, c.Name); err == nil {
 			e.note(fmt.Sprintf("the token of %s is no longer good", c.Title))
-			if cfg, err := config.Load(path); err == nil && cfg.Principals() == 0 {
-				e.note(noneLeft)
+			if left := noneLeft(path); left != "" {
+				e.note(left)
 			}
 		}
 	}

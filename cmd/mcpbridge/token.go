@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -129,11 +130,24 @@ func runTokenRemove(_ context.Context, args []string, std streams) error {
 	for _, name := range f.Args() {
 		fmt.Fprintf(std.out, "removed the token of %s\n", name)
 	}
-	if left, err := config.Load(cfg.Path); err == nil && left.Principals() == 0 {
-		fmt.Fprintln(std.err, noneLeft)
+	if left := noneLeft(cfg.Path); left != "" {
+		fmt.Fprintln(std.err, left)
 	}
 	return nil
 }
 
-// noneLeft says what the removal of the last token does.
-const noneLeft = "it was the last one: from now on serve lets in every program of this computer"
+// noneLeft says what the removal of the last token of a config has done; "" if others are left.
+func noneLeft(path string) string {
+	cfg, err := config.Load(path)
+	if err != nil || cfg.Principals() > 0 {
+		return ""
+	}
+	cfg.Listen = cmp.Or(cfg.Listen, defaultListen)
+	switch {
+	case mayListen(cfg) != nil:
+		return "it was the last one: from now on serve lets nobody in, and does not start, as other machines reach " + cfg.Listen + ": make a token (mcpbridge token create NAME)"
+	case cfg.PublicURL != "":
+		return "it was the last one: from now on serve lets in whoever reaches " + cfg.PublicURL + ", and every program of this computer"
+	}
+	return "it was the last one: from now on serve lets in every program of this computer, or nobody where --listen has an address that other machines reach"
+}
