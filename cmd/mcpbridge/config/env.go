@@ -202,7 +202,7 @@ func (d *decoder) variable(n node, expr string) (string, bool) {
 		return "", false
 	}
 	if strings.Contains(expr, "${") || checkEnvName(name) != "" || !prefixed && !envName().MatchString(name) {
-		d.errorf(n, `invalid variable: expected ${NAME}, ${env:NAME} or ${NAME:-default} (a plain "${" is written "$${")`)
+		d.errorf(n, `invalid variable: expected ${NAME}, ${env:NAME}, ${NAME:-default}, ${keychain:NAME}, ${file:PATH} or ${command:PROGRAM ARG…} (a plain "${" is written "$${")`)
 		return "", false
 	}
 	value, set := d.getenv(name)

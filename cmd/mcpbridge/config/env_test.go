@@ -39,7 +39,7 @@ func TestFill(t *testing.T) {
 }
 
 func TestFillMistakes(t *testing.T) {
-	const unknown = `invalid variable: expected ${NAME}, ${env:NAME} or ${NAME:-default} (a plain "${" is written "$${")`
+	const unknown = `invalid variable: expected ${NAME}, ${env:NAME}, ${NAME:-default}, ${keychain:NAME}, ${file:PATH} or ${command:PROGRAM ARG…} (a plain "${" is written "$${")`
 	for _, c := range []struct{ in, want string }{
 		{"${A", `"${" without "}" (a plain "${" is written "$${")`},
 		{"${}", unknown},

@@ -99,6 +99,8 @@ func readContextValue(d *decoder, n node) (field ContextValue) {
 	}
 	source, name, _ := strings.Cut(from, ":")
 	switch {
+	case from != "" && !slices.Contains([]string{"config", "env", "header", "claim", "session"}, source):
+		d.errorf(n, "unknown source %s: %s", hint.Quote(source), sources)
 	case from == "config" && field.Value == nil:
 		d.errorf(n, `"from": "config" needs a "value"`)
 	case from == "config":
