@@ -8,10 +8,12 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/mcpbridge/mcpbridge/bridge/outbound"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
 	"github.com/mcpbridge/mcpbridge/mcpserver"
 	"github.com/mcpbridge/mcpbridge/mcpserver/auth"
 )
@@ -30,18 +32,18 @@ type entry struct {
 func (e *entry) set(cfg *config.Config, log *slog.Logger) error {
 	var certificates *auth.Certificates
 	if cfg.TLS.Cert != "" {
-		own, err := tls.LoadX509KeyPair(cfg.TLS.Cert, cfg.TLS.Key)
+		own, err := keyPair(cfg)
 		if err != nil {
-			return usagef("%s: tls: %v", cfg.Path, err)
+			return err
 		}
 		next := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{own}}
 		if path := cfg.TLS.ClientCA; path != "" {
-			text, err := os.ReadFile(path)
+			text, err := file.Read(path, maxPEM)
 			if err == nil {
 				certificates, err = auth.NewCertificates(text)
 			}
 			if err != nil {
-				return usagef("%s: tls.clientCA: %s: %v", cfg.Path, path, err)
+				return usagef("%s: %s: %v", cfg.TLS.Places["clientCA"], path, err)
 			}
 			next.ClientAuth, next.ClientCAs = tls.VerifyClientCertIfGiven, certificates.Pool
 		}
@@ -49,6 +51,32 @@ func (e *entry) set(cfg *config.Config, log *slog.Logger) error {
 	}
 	e.certificates = certificates
 	return e.setOAuth(cfg, log)
+}
+
+const maxPEM = 1 << 20 // bytes of a file
+
+// keyPair returns the certificate of a server, and its key.
+func keyPair(cfg *config.Config) (pair tls.Certificate, err error) {
+	wrong := func(key, path string, err error, want string) (tls.Certificate, error) {
+		return pair, usagef("%s: %s: %s: expected %s", cfg.TLS.Places[key], path, strings.TrimPrefix(err.Error(), "tls: "), want)
+	}
+	const certificate, private = "a PEM file that begins with the certificate of the server", `a PEM file with the private key of the certificate in "cert"`
+	cert, err := file.Read(cfg.TLS.Cert, maxPEM)
+	if err != nil {
+		return wrong("cert", cfg.TLS.Cert, err, certificate)
+	}
+	key, err := file.Read(cfg.TLS.Key, maxPEM)
+	if err != nil {
+		return wrong("key", cfg.TLS.Key, err, private)
+	}
+	pair, err = tls.X509KeyPair(cert, key)
+	switch {
+	case err == nil:
+		return pair, nil
+	case strings.HasPrefix(err.Error(), "x509: "), strings.Contains(err.Error(), "certificate input"):
+		return wrong("cert", cfg.TLS.Cert, err, certificate)
+	}
+	return wrong("key", cfg.TLS.Key, err, private)
 }
 
 // setOAuth makes the Authenticator of access tokens, unless there is one with these options.

@@ -231,6 +231,39 @@ func TestTLSReload(t *testing.T) {
 	}
 }
 
+// An error in a file of TLS names the place in the config, the file, and what is expected.
+func TestTLSFiles(t *testing.T) {
+	f := &tlsFiles{t, t.TempDir()}
+	server := newAuthority(t, "server")
+	f.renew(server)
+	f.put("other.pem", inPEM("CERTIFICATE", server.cert.Raw))
+	f.put("no.pem", []byte("no PEM"))
+	for _, c := range []struct{ cert, key, clientCA, want string }{
+		{"server.pem", "server.key", "", ""},
+		{"gone.pem", "server.key", "", `:1:18: tls.cert: $DIR/gone.pem: no such file or directory: expected a PEM file that begins with the certificate of the server`},
+		{"no.pem", "server.key", "", `:1:18: tls.cert: $DIR/no.pem: failed to find any PEM data in certificate input: expected a PEM file`},
+		{"server.pem", "gone.key", "", `tls.key: $DIR/gone.key: no such file or directory: expected a PEM file with the private key of the certificate in "cert"`},
+		{"server.pem", "no.pem", "", `tls.key: $DIR/no.pem: failed to find any PEM data in key input: expected`},
+		{"other.pem", "server.key", "", `tls.key: $DIR/server.key: private key does not match public key: expected a PEM file with the private key of the certificate in "cert"`},
+		{"server.pem", "server.key", "no.pem", `tls.clientCA: $DIR/no.pem: `},
+	} {
+		path := func(name string) string { return filepath.Join(f.dir, name) }
+		text := fmt.Sprintf(`{"tls": {"cert": %q, "key": %q}}`, path(c.cert), path(c.key))
+		if c.clientCA != "" {
+			text = fmt.Sprintf(`{"tls": {"cert": %q, "key": %q, "clientCA": %q}}`, path(c.cert), path(c.key), path(c.clientCA))
+		}
+		f.put("c.json", []byte(text))
+		cfg, err := config.Load(path("c.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := strings.ReplaceAll(c.want, "$DIR", f.dir)
+		if err := (&entry{}).set(cfg, nil); (err == nil) != (want == "") || err != nil && (!strings.HasPrefix(err.Error(), cfg.Path+":1:") || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
 // The keys of an issuer are not fetched from the network of the bridge, wherever its metadata says they are.
 func TestIssuerClient(t *testing.T) {
 	client, err := issuerClient(&config.Config{Auth: config.Auth{Issuer: "https://id.example"}})

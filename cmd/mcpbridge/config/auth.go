@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
@@ -108,6 +109,8 @@ func parseNetwork(text string) (netip.Prefix, error) {
 type TLS struct {
 	Cert, Key string // PEM files of the server
 	ClientCA  string // a PEM file: whose certificates let clients in; "" means none
+
+	Places map[string]string // where the file has each key, as in mcpbridge.json:7:12: tls.cert
 }
 
 func (c *Config) readTLS(d *decoder, n node) {
@@ -117,6 +120,10 @@ func (c *Config) readTLS(d *decoder, n node) {
 		"key":      {take: into(&c.TLS.Key, readSecretPath)},
 		"clientCA": {take: into(&c.TLS.ClientCA, readPath)},
 	})
+	c.TLS.Places = map[string]string{}
+	for _, m := range membersIn(n) {
+		c.TLS.Places[m.name] = fmt.Sprintf("%s:%d:%d: %s", d.file, d.line(m.offset), d.column(m.offset), m.path)
+	}
 	if t := c.TLS; (t.Cert == "") != (t.Key == "") || t.ClientCA != "" && t.Cert == "" {
 		d.errorf(n, `"cert" and "key" belong together, and "clientCA" needs both`)
 	}
