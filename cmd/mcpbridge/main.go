@@ -193,10 +193,16 @@ func unknownCommand(args []string) string {
 		}
 		return fmt.Sprintf("%s: expected %s (see mcpbridge %s --help)", args[0], strings.Join(seconds, " or "), args[0])
 	}
-	word := args[0]
+	word, advice := args[0], "mcpbridge --help lists the commands"
+	if len(args) > 1 && word == "secret" && args[1] == "get" {
+		return "secret get: a secret is not shown again: a config has its value by ${keychain:NAME}, and mcpbridge secret list shows where it is used"
+	}
 	near := toolformat.Closest(word, names)
 	if len(args) > 1 && near == "" { // two words, as in tools list
 		if near = toolformat.Closest(word+" "+args[1], names); near != "" || len(group(word)) > 0 {
+			if len(group(word)) > 0 {
+				advice = "mcpbridge " + word + " --help lists its commands"
+			}
 			word += " " + args[1]
 		}
 	}
@@ -206,7 +212,6 @@ func unknownCommand(args []string) string {
 			break
 		}
 	}
-	advice := "mcpbridge --help lists the commands"
 	if near != "" {
 		advice = "did you mean " + near + "?"
 	}
