@@ -44,7 +44,7 @@ var (
 type Mux struct {
 	conn   net.Conn
 	terms  Terms
-	accept chan *Stream  // that the other end has opened
+	opened chan struct{} // holds a token when Accept may go on
 	done   chan struct{} // closed when the link is lost, or closed
 	heard  atomic.Bool   // something has come since the last look
 	full   atomic.Int32  // writers that wait for room in out
@@ -55,9 +55,10 @@ type Mux struct {
 	spare   []byte     // memory for out
 	writing bool       // by a goroutine, which goes on until out is empty
 	streams map[uint32]*Stream
-	waiting int    // streams on which nothing has come back since this end, if it has opened them, or the other has sent something
-	last    uint32 // stream that this end has opened
-	failed  error  // why the link is lost; nil while it is not
+	backlog []*Stream // that the other end has opened, and Accept has not returned
+	waiting int       // streams on which nothing has come back since this end, if it has opened them, or the other has sent something
+	last    uint32    // stream that this end has opened
+	failed  error     // why the link is lost; nil while it is not
 }
 
 // Terms are what both ends of a link expect of it.
@@ -69,7 +70,7 @@ type Terms struct {
 
 // New begins a link on a connection. The end that has opened it is the client.
 func New(conn net.Conn, client bool, t Terms) *Mux {
-	m := &Mux{conn: conn, terms: t, accept: make(chan *Stream, t.Streams), done: make(chan struct{}), streams: map[uint32]*Stream{}}
+	m := &Mux{conn: conn, terms: t, opened: make(chan struct{}, 1), done: make(chan struct{}), streams: map[uint32]*Stream{}}
 	m.room.L = &m.mu
 	if client {
 		m.last = 1
@@ -97,12 +98,32 @@ func (m *Mux) Open() (*Stream, error) {
 
 // Accept returns a stream that the other end has opened.
 func (m *Mux) Accept() (*Stream, error) {
-	select {
-	case s := <-m.accept:
-		return s, nil
-	case <-m.done:
-		return nil, m.err()
+	for {
+		if s := m.takeOpened(); s != nil {
+			return s, nil
+		}
+		select {
+		case <-m.opened:
+		case <-m.done:
+			return nil, m.err()
+		}
 	}
+}
+
+// takeOpened returns a stream that the other end has opened, nil if there is none.
+func (m *Mux) takeOpened() (s *Stream) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.backlog) == 0 {
+		return nil
+	}
+	s, m.backlog = m.backlog[0], m.backlog[1:]
+	if len(m.backlog) == 0 {
+		m.backlog = nil
+	} else {
+		signal(m.opened)
+	}
+	return s
 }
 
 // Close ends the link and its streams.
@@ -364,12 +385,8 @@ func (m *Mux) find(id uint32, kind byte) (s *Stream, refused bool) {
 	}
 	s = newStream(m, id)
 	s.opened = true
-	select {
-	case m.accept <- s:
-		m.streams[id] = s
-		m.turn(s, true)
-		return s, false
-	default: // those that were closed before anybody has accepted them are still there
-		return nil, true
-	}
+	m.streams[id], m.backlog = s, append(m.backlog, s)
+	m.turn(s, true)
+	signal(m.opened)
+	return s, false
 }
