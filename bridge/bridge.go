@@ -90,7 +90,7 @@ func New(opts Options, members ...Member) *Bridge {
 			own.ui = uiPrefix(m.Name, b.members)
 		}
 		if m.Concurrency > 0 {
-			own.limiter = NewLimiter(m.Name+" is", m.Concurrency, opts.Queue).among(opts.Principals)
+			own.limiter = NewLimiter(m.Name+" is", m.Concurrency, opts.Queue).Among(opts.Principals)
 		}
 		b.members = append(b.members, own)
 	}

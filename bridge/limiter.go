@@ -12,7 +12,7 @@ import (
 
 // A Limiter bounds how many calls run at once and how many wait for their turn. The calls of a
 // principal run first come, first served, and those of several principals in turn, so that one with
-// many calls does not keep another waiting. Among several configured principals each may run half of
+// many calls does not keep another waiting. Among several principals ([Limiter.Among]) each may run half of
 // the calls, rounded up: long ones leave room for the others. A nil Limiter sets no limit. It may be
 // used from many goroutines.
 type Limiter struct {
@@ -45,8 +45,8 @@ func NewLimiter(subject string, limit, queue int) *Limiter {
 	return &Limiter{subject: subject, limit: limit, queue: queue, share: limit}
 }
 
-// among sets the share of each principal where there are several.
-func (l *Limiter) among(principals int) *Limiter {
+// Among sets the share of each principal where there are several, and returns l. It is called before any call enters.
+func (l *Limiter) Among(principals int) *Limiter {
 	if principals > 1 {
 		l.share, l.held = (l.limit+1)/2, map[string]int{}
 	}

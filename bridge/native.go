@@ -120,7 +120,7 @@ type Native struct {
 // NewNative returns a source of tools, listed in this order. The error names the tool at fault.
 func NewNative(opts NativeOptions, tools ...Tool) (*Native, error) {
 	n := &Native{opts: opts.withDefaults(), workers: newWorkers(), sessions: map[*nativeSession]struct{}{}, running: map[*nativeCall]struct{}{}}
-	n.limiter = NewLimiter("the native tools are", n.opts.Concurrency, n.opts.Queue).among(n.opts.Principals)
+	n.limiter = NewLimiter("the native tools are", n.opts.Concurrency, n.opts.Queue).Among(n.opts.Principals)
 	for kind := range ListKinds {
 		n.none[kind] = NewList(kind, nil)
 	}

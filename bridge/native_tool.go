@@ -111,7 +111,7 @@ func (n *Native) prepare(t Tool) (*nativeTool, error) {
 	own.free = len(t.Hidden) == 0 && takesAll(t.inputSchema())
 	own.Timeout = cmp.Or(t.Timeout, 30*time.Second)
 	if t.Concurrency > 0 {
-		own.limiter = NewLimiter("tool "+t.Name+" is", t.Concurrency, n.opts.Queue).among(n.opts.Principals)
+		own.limiter = NewLimiter("tool "+t.Name+" is", t.Concurrency, n.opts.Queue).Among(n.opts.Principals)
 	}
 	return own, nil
 }

@@ -114,6 +114,10 @@ func (n *node) take(line *told) {
 
 // call has the node have a tab carry out a call.
 func (n *node) call(ctx context.Context, t *tab, tool string, arguments json.RawMessage, tell progress) (*toolformat.Result, error) {
+	if err := n.lending.away.Enter(ctx, t.group.principal, 0); err != nil {
+		return nil, err
+	}
+	defer n.lending.away.Leave(t.group.principal)
 	t.group.mu.Lock()
 	c := sentCall{Tab: t.info.Tab, Principal: t.group.principal.Name, Tool: tool, Arguments: arguments}
 	t.group.mu.Unlock()

@@ -23,6 +23,7 @@ type Lending struct {
 	run     atomic.Pointer[string] // begins the handles of tabs; nil without a cluster
 	handles atomic.Int64           // the last handle
 	served  atomic.Int64           // calls of other nodes
+	away    *bridge.Limiter        // of calls to other nodes
 
 	mu     sync.Mutex // guards groups, and their users
 	groups map[bridge.Principal]*group
@@ -31,9 +32,15 @@ type Lending struct {
 	tellers map[*teller]struct{} // of the other nodes
 }
 
+// maxAway bounds the calls of clients that are connected to other nodes. It is part of what a link of two nodes has room for.
+const maxAway = 2000
+
 // NewLending returns a Lending without clients.
 func NewLending() *Lending {
-	l := &Lending{none: bridge.NewList(bridge.Resources, nil), groups: map[bridge.Principal]*group{}, tellers: map[*teller]struct{}{}}
+	l := &Lending{
+		away: bridge.NewLimiter("the way to clients of other nodes is", maxAway, 0).Among(2),
+		none: bridge.NewList(bridge.Resources, nil), groups: map[bridge.Principal]*group{}, tellers: map[*teller]struct{}{},
+	}
 	l.SetLimits(Limits{})
 	return l
 }

@@ -270,6 +270,30 @@ func TestUnknownOfNodes(t *testing.T) {
 	}
 }
 
+// Calls to pages of another node leave room for others there: one that there is no room for has not run.
+func TestCrowdedCallsOfNodes(t *testing.T) {
+	other, running, end := newClusterNode(t), make(chan struct{}), make(chan struct{})
+	lend(t, other.join(func(context.Context, string, []byte) ([]byte, *toolformat.Error) {
+		running <- struct{}{}
+		<-end
+		return []byte(`{"content":[]}`), nil
+	}), `"title":"far"`, define("x", ""))
+	n := newClusterNode(t)
+	n.SetAway(1)
+	n.follow(other.server)
+	n.await("Title:far")
+	first := make(chan bridge.Reply)
+	go func() { first <- n.call("x") }()
+	<-running
+	if reply := n.call("x"); reply.Err == nil || !reply.Err.NotRun || !strings.Contains(reply.Err.Message, "busy") {
+		t.Errorf("one more: %s %v", reply.Result, reply.Err)
+	}
+	close(end)
+	if reply := <-first; reply.Err != nil {
+		t.Error(reply.Err)
+	}
+}
+
 // A call ends with the connection of the node that sent it, also if the end of its body came with the last of its JSON.
 func TestLostCallOfNode(t *testing.T) {
 	n, running, ended := newClusterNode(t), make(chan struct{}), make(chan struct{})
