@@ -74,8 +74,9 @@ type Config struct {
 	// Via makes the connections to URL, which begins with http:// then, in place of the network; nil means
 	// the network. It is called before the server is connected. over is closed when what it has returned
 	// is over: connections are made anew then, also after an error, which says why there is no way to the
-	// server. An error of dial means that nothing was sent.
-	Via func() (dial func(context.Context) (net.Conn, error), over <-chan struct{}, err error)
+	// server. principal is the one whose calls they carry, "" for those of all or of one without a name. An error of
+	// dial means that nothing was sent. One that has a *toolformat.Error with NotRun is that of one call: others go on.
+	Via func(principal string) (dial func(context.Context) (net.Conn, error), over <-chan struct{}, err error)
 
 	// Auth has the credentials for requests to URL, in place of an Authorization header; nil means
 	// that those of Headers and URL are all. Its functions may be called from many goroutines.

@@ -18,7 +18,7 @@ var errDetourOver = errors.New("the way to it was lost")
 // findDetour asks for the way to the server, for the next attempt to connect.
 func (l *link) findDetour() (err error) {
 	if l.cfg.Via != nil {
-		l.detour.dial, l.detour.over, err = l.cfg.Via()
+		l.detour.dial, l.detour.over, err = l.cfg.Via(l.principal)
 	}
 	return err
 }

@@ -183,6 +183,9 @@ func (s *streamable) send(ctx context.Context, msg *wire.Buffer, k *call) error 
 		}
 		return refusal
 	}
+	if full := (*toolformat.Error)(nil); s.up.Load() && outbound.NotSent(err) && errors.As(err, &full) && full.NotRun {
+		return full // of Config.Via
+	}
 	if err != nil {
 		if !outbound.NotSent(err) {
 			k.setSent()

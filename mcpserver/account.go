@@ -38,8 +38,8 @@ const (
 	heldFree = 4 << 10
 	// callsBySession times Options.CallsPerSession is the bound of all pending requests.
 	callsBySession = 10
-	// maxForwarded bounds the requests that wait for other nodes, and once more the streams of those: a link carries
-	// 4,096 of them, and what nodes tell each other.
+	// maxForwarded bounds the requests that wait for other nodes, and once more the streams of those: a link has room for
+	// all of them beside what else it carries.
 	maxForwarded = 2000
 )
 

@@ -35,9 +35,11 @@ const (
 	directHeader   = "Mcpbridge-Direct"
 )
 
-// peerTerms are those of a link of two nodes.
+// peerTerms are those of a link of two nodes. Its streams are enough for all requests that are forwarded (4,000), all
+// connections to servers that other nodes have (4,000), all calls of clients that are connected to them (2,000), and what
+// the nodes tell each other: who makes these bounds them, with a share for each principal.
 func peerTerms() mux.Terms {
-	return mux.Terms{Alive: 2 * time.Second, Lost: 6 * time.Second, Streams: 4096}
+	return mux.Terms{Alive: 2 * time.Second, Lost: 6 * time.Second, Streams: 10240}
 }
 
 // runHeader names the run of a node to which a link is opened: another one may have its address by now. That answers

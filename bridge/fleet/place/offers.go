@@ -11,7 +11,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/fleet/engine"
 )
 
-// A Way returns what makes connections to a server, as [Places.Link] does.
+// A Way returns what makes connections to a server, as what [Places.Link] returns.
 type Way func() (dial func(context.Context) (net.Conn, error), over <-chan struct{}, err error)
 
 // An offer is a server that a node offers to the others while it has a way to it, such as one that is lent there.
@@ -58,7 +58,7 @@ func (s *Places) SetOffers(offers map[string]Way) {
 }
 
 // Elsewhere is Link for a server that another node offers.
-func (s *Places) Elsewhere(name string) (dial func(context.Context) (net.Conn, error), over <-chan struct{}, err error) {
+func (s *Places) Elsewhere(name, principal string) (dial func(context.Context) (net.Conn, error), over <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := s.offers[name]
@@ -68,7 +68,7 @@ func (s *Places) Elsewhere(name string) (dial func(context.Context) (net.Conn, e
 	case o.by == run{}:
 		return nil, o.changed, errors.New("no other node offers it now")
 	}
-	return s.dial(o.by, name), o.changed, nil
+	return s.dial(o.by, name, principal), o.changed, nil
 }
 
 // Offerer returns the node that offers a server to this one, "" if none does or this one has a way of its own.

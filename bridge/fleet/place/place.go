@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/fleet"
 	"github.com/mcpbridge/mcpbridge/bridge/fleet/engine"
 )
@@ -37,6 +38,8 @@ type Server struct {
 
 // Places are the servers of which one node of the cluster runs each. Their methods may be called at once.
 type Places struct {
+	away *bridge.Limiter // of connections to servers of other nodes
+
 	mu     sync.Mutex // guards the fields below, and those of each place
 	node   *fleet.Node
 	engine *engine.Engine // nil before Join
@@ -69,9 +72,16 @@ type place struct {
 	kick    chan struct{} // has room for one: there may be something to do for run
 }
 
+// maxAway bounds the connections to servers of other nodes, of which each call has one. It is part of what a link has
+// room for.
+const maxAway = 4000
+
 // New returns Places, which are to be closed.
 func New() *Places {
-	s := &Places{places: map[string]*place{}, offers: map[string]*offer{}, offered: map[string]run{}, followed: map[run]bool{}}
+	s := &Places{
+		away:   bridge.NewLimiter("the way to servers of other nodes is", maxAway, 0).Among(2),
+		places: map[string]*place{}, offers: map[string]*offer{}, offered: map[string]run{}, followed: map[run]bool{},
+	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
@@ -138,9 +148,11 @@ func (s *Places) Join(n *fleet.Node, e *engine.Engine, name string) {
 	}
 }
 
-// Link returns what makes connections to a server, wherever it runs. over is closed when it makes no more or,
-// after an error, which says that no node runs it, when another attempt is due.
-func (s *Places) Link(name string) (dial func(context.Context) (net.Conn, error), over <-chan struct{}, err error) {
+// Link returns what makes connections to a server, wherever it runs, for the calls of a principal, "" for those of all
+// or of one without a name. over is closed when it makes no more or, after an error, which says that no node runs it,
+// when another attempt is due. A named principal may have half of the connections to other nodes. For one more the error
+// of dial has a *toolformat.Error with NotRun.
+func (s *Places) Link(name, principal string) (dial func(context.Context) (net.Conn, error), over <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.places[name]
@@ -156,21 +168,25 @@ func (s *Places) Link(name string) (dial func(context.Context) (net.Conn, error)
 	case p.holder.Node == "" || p.holder.Mine:
 		return nil, p.changed, errors.New("no node of the cluster runs it now, and one of them will within seconds: try again")
 	}
-	return s.dial(run{p.holder.Node, p.holder.Epoch}, name), p.changed, nil
+	return s.dial(run{p.holder.Node, p.holder.Epoch}, name, principal), p.changed, nil
 }
 
 // dial returns what makes connections to a server of another node. s.mu is held.
-func (s *Places) dial(to run, name string) func(context.Context) (net.Conn, error) {
-	node := s.node
+func (s *Places) dial(to run, name, principal string) func(context.Context) (net.Conn, error) {
+	node, who := s.node, bridge.Principal{Name: principal}
 	return func(ctx context.Context) (net.Conn, error) {
-		conn, err := fleet.Dial(ctx, node, to.Node, to.Epoch)
+		if busy := s.away.Enter(context.Background(), who, 0); busy != nil { // it does not wait
+			return nil, &net.OpError{Op: "dial", Err: busy}
+		}
+		c, err := fleet.Dial(ctx, node, to.Node, to.Epoch)
 		if err == nil {
-			err = ask(ctx, conn, name)
+			err = ask(ctx, c, name)
 		}
 		if err != nil {
+			s.away.Leave(who)
 			return nil, &net.OpError{Op: "dial", Err: fmt.Errorf("node %s, which has it (if that has ended, another one will within seconds: try again): %w", to.Node, err)} // nothing was sent
 		}
-		return conn, nil
+		return &conn{Conn: c, end: func() { s.away.Leave(who) }}, nil
 	}
 }
 
@@ -208,13 +224,14 @@ func (s *Places) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	c := &conn{Conn: stream, closed: make(chan struct{})}
+	closed := make(chan struct{})
+	c := &conn{Conn: stream, end: func() { close(closed) }}
 	defer c.Close()
 	if _, err := io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: mcpbridge-source\r\n\r\n"); err != nil {
 		c.Close() // which ends what takes it, too
 	}
 	if give(c) == nil {
-		<-c.closed
+		<-closed
 	}
 }
 
@@ -241,13 +258,13 @@ func (s *Places) taker(ctx context.Context, name string) (give func(net.Conn) er
 // conn is a connection that tells when it is closed.
 type conn struct {
 	net.Conn
-	once   sync.Once
-	closed chan struct{}
+	once sync.Once
+	end  func() // called once
 }
 
 // Close implements net.Conn.
 func (c *conn) Close() error {
-	c.once.Do(func() { close(c.closed) })
+	c.once.Do(c.end)
 	return c.Conn.Close()
 }
 

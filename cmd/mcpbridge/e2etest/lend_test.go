@@ -118,7 +118,7 @@ func serveHub(t testing.TB, hub *fleet.Hub) *url.URL {
 
 // lentConfig is the configuration of a client of what is lent to a hub.
 func lentConfig(hub *fleet.Hub) mcpclient.Config {
-	return mcpclient.Config{URL: "http://localhost/mcp", Via: func() (func(context.Context) (net.Conn, error), <-chan struct{}, error) {
+	return mcpclient.Config{URL: "http://localhost/mcp", Via: func(string) (func(context.Context) (net.Conn, error), <-chan struct{}, error) {
 		return hub.Link("upstream", "ann")
 	}}
 }

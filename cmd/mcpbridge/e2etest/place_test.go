@@ -45,7 +45,7 @@ func TestPlacedContract(t *testing.T) {
 		away := all[0]
 		for _, n := range all {
 			for {
-				_, over, err := n.places.Link("upstream")
+				_, over, err := n.places.Link("upstream", "")
 				if err == nil {
 					break
 				}
@@ -55,8 +55,8 @@ func TestPlacedContract(t *testing.T) {
 		if _, here, _ := all[0].places.Runner("upstream"); here {
 			away = all[1]
 		}
-		return dial(t, mcpclient.Config{URL: "http://localhost/mcp", Via: func() (func(context.Context) (net.Conn, error), <-chan struct{}, error) {
-			return away.places.Link("upstream")
+		return dial(t, mcpclient.Config{URL: "http://localhost/mcp", Via: func(principal string) (func(context.Context) (net.Conn, error), <-chan struct{}, error) {
+			return away.places.Link("upstream", principal)
 		}})
 	})
 }

@@ -25,11 +25,11 @@ func lent(c mcpclient.Config, server *config.Server, identity string, opts *Opti
 	case hub == nil:
 		c.Fault = fmt.Errorf("%s lends it to mcpbridge serve, and to no other command", lender)
 	default:
-		c.Via = func() (func(context.Context) (net.Conn, error), <-chan struct{}, error) {
+		c.Via = func(principal string) (func(context.Context) (net.Conn, error), <-chan struct{}, error) {
 			if !cluster || places == nil {
 				return hub.Link(name, lender)
 			}
-			dial, over, elsewhere := places.Elsewhere(offerName(server)) // before hub.Link: over is closed, too, when a link comes between the two
+			dial, over, elsewhere := places.Elsewhere(offerName(server), principal) // before hub.Link: over is closed, too, when a link comes between the two
 			own, ended, err := hub.Link(name, lender)
 			switch {
 			case err == nil:

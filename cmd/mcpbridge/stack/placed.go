@@ -35,8 +35,8 @@ func (s *Stack) placed(own definition, server *config.Server, opts *Options) def
 	case opts.Places == nil:
 		c.Fault = errors.New(`a node of the cluster runs it ("placement" in its config), and no other command than serve does`)
 	default:
-		c.Via = func() (func(context.Context) (net.Conn, error), <-chan struct{}, error) {
-			return opts.Places.Link(name)
+		c.Via = func(principal string) (func(context.Context) (net.Conn, error), <-chan struct{}, error) {
+			return opts.Places.Link(name, principal)
 		}
 		own.identity += " for all nodes"
 		own.Mute = len(server.Context) > 0 // nodes do not tell each other hidden values
