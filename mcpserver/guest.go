@@ -248,10 +248,10 @@ func (f *forwarding) belongsHere(sender identity, m *wire.Message) (answered boo
 	if mark == "" {
 		return false
 	}
+	if _, _, own := f.open(sender); !own {
+		return false
+	}
 	if run := s.openMark(mark); run != "" && !forwarded(f.r) {
-		if _, _, own := f.open(sender); !own {
-			return false
-		}
 		direct := *f
 		direct.key = "" // whoever goes on with the session
 		if direct.to(run) {

@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"io"
 	"net"
@@ -187,6 +188,29 @@ func TestUnreachableNode(t *testing.T) {
 			if status, body, after := n.answer(t, session); status != c.status || after != c.after {
 				t.Errorf("%s, %v: %d %s, Retry-After %q", name, c.fate, status, body, after)
 			}
+		}
+	}
+}
+
+// Who names the session of another, and an event of its guest here, gets what everybody gets who names none.
+func TestForeignEvent(t *testing.T) {
+	n := newNoded(t)
+	for _, run := range []string{"", "b.1"} {
+		n.by = run
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, n.url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Accept", "text/event-stream")
+		req.Header.Set("Mcp-Session-Id", n.Seal(sealedSession, make([]byte, sha256.Size)))
+		req.Header.Set("Last-Event-ID", n.Seal(sealedMark, nil)+"/1-0")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusNotFound {
+			t.Errorf("by %q: %s", run, resp.Status)
 		}
 	}
 }
