@@ -181,7 +181,8 @@ func (l *live) serverOptions(cfg *config.Config) mcpserver.Options {
 		(*l.model.Load()).ServeHTTP(w, r)
 	})
 	o := streamOptions(cfg, l.opts.Pool, l.log)
-	o.HiddenHeaders, o.TicketValues, o.Access = cfg.HiddenHeaders(), cfg.TicketValues(), l.entry.access(cfg)
+	o.HiddenHeaders, o.TicketValues = cfg.HiddenHeaders()
+	o.Access = l.entry.access(cfg)
 	o.Protected = map[string]http.Handler{"/v1/": models, "/v1/p/{profile}/": models, "/chat": l.chat, "/chat/p/{profile}": l.chat, webconsole.Path: l.console.handler()}
 	if lenders := l.opts.Lenders; lenders != nil {
 		o.Protected[fleet.LendPath] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -71,6 +71,7 @@ type Config struct {
 
 	text     []byte   // of the file
 	envFiles []string // absolute
+	hidden   []hiddenName
 	getenv   func(name string) (value string, ok bool)
 }
 
@@ -239,6 +240,7 @@ func (l Loader) parse(path string, data []byte, mode fs.FileMode) (*Config, erro
 	if err := d.err(); err != nil {
 		return nil, err
 	}
+	c.hidden = d.hidden
 	c.hideValues()
 	if len(d.variables) > 0 {
 		d.envFiles = append(d.envFiles, filepath.Join(dir, envfile.Name))

@@ -42,6 +42,8 @@ type decoder struct {
 
 	exchanges []node // that exchange the access tokens of callers
 
+	hidden []hiddenName
+
 	variables     map[string]bool // that the file refers to
 	usesWorkspace bool            // the file refers to the workspace folder
 	envFiles      []string        // that servers name, and the files of references

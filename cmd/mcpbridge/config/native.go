@@ -62,6 +62,7 @@ func readContext(d *decoder, n node) (map[string]ContextValue, bool) {
 	fields := make(map[string]ContextValue, len(members))
 	for _, m := range d.distinct(members, strings.ToLower) {
 		fields[m.name] = readContextValue(d, m)
+		d.hidden = append(d.hidden, hiddenName{m.name, m.path, d.line(m.at), true})
 	}
 	return fields, ok
 }
@@ -141,15 +142,19 @@ func (c *Config) HiddenValue(name string) ([]byte, bool) {
 	return field.Value, field.Value != nil
 }
 
-// HiddenHeaders returns the request headers of hidden values, by the names of the values.
-func (c *Config) HiddenHeaders() map[string]string {
-	headers := map[string]string{}
+// HiddenHeaders returns the request headers of hidden values, by the names of the values, and the names of
+// those that come with a WebSocket ticket.
+func (c *Config) HiddenHeaders() (headers map[string]string, ofTickets []string) {
+	headers = map[string]string{}
 	for name, field := range c.Context {
 		if field.Header != "" {
 			headers[name] = field.Header
 		}
+		if field.Session {
+			ofTickets = append(ofTickets, name)
+		}
 	}
-	return headers
+	return headers, ofTickets
 }
 
 // Claims returns the claims of callers that are hidden values, by the names of the values.
@@ -179,17 +184,6 @@ func (c *Config) hideValues() {
 			}
 		}
 	}
-}
-
-// TicketValues returns the names of the hidden values that come with a WebSocket ticket.
-func (c *Config) TicketValues() []string {
-	var names []string
-	for name, field := range c.Context {
-		if field.Session {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 // SetHidden overrides hidden values with pairs NAME=VALUE.

@@ -156,6 +156,7 @@ func readValues(d *decoder, n node) (map[string]json.RawMessage, bool) {
 	values := make(map[string]json.RawMessage, len(members))
 	for _, m := range d.distinct(members, strings.ToLower) {
 		values[m.name] = m.json(d)
+		d.hidden = append(d.hidden, hiddenName{m.name, m.path, d.line(m.at), false})
 	}
 	return values, ok
 }

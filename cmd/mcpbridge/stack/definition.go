@@ -139,7 +139,12 @@ func (n *nativeLoader) hide(t *bridge.Tool) (notes []toolformat.Note) {
 		}
 		t.Hidden = append(t.Hidden, name)
 	}
+	n.uses = append(n.uses, t.Hidden...)
+	schema := bytes.ToLower(t.InputSchema)
 	for _, name := range slices.Sorted(maps.Keys(n.cfg.Context)) {
+		if isChatFunction(*t) || hasFold(used, name) || bytes.Contains(schema, wire.AppendString(nil, name)) {
+			n.uses = append(n.uses, name)
+		}
 		// What the bridge calls itself, to save a conversation, may have all values as arguments.
 		if !hasFold(t.Hidden, name) && (!isChatFunction(*t) || hasFold(used, name)) {
 			t.Hidden = append(t.Hidden, name)

@@ -46,11 +46,13 @@ type nativeLoader struct {
 	tools    []bridge.Tool
 	names    map[string]bool // of tools
 	users    map[string]int  // of tools, by the name of their API
+	uses     []string        // names of hidden values that tools have
 	chat     chatFunctions
 	leftOut  []string          // one line each
 	broken   map[string]string // those of leftOut that are whole files, by what names these
 	warnings []string
 	advice   []string // what could be better, although nothing is wrong
+	unused   []string // the same of hidden values, which only check says, as a server that uses one may be disabled
 }
 
 func loadNatives(cfg *config.Config, log *slog.Logger, roots trust, supervisor *process.Supervisor, store oauth.Store) *nativeLoader {
@@ -66,6 +68,8 @@ func loadNatives(cfg *config.Config, log *slog.Logger, roots trust, supervisor *
 	for _, i := range imported {
 		n.addImported(i)
 	}
+	misspelt, unused := cfg.UnusedContext(n.uses)
+	n.warnings, n.unused = append(n.warnings, misspelt...), unused
 	return n
 }
 

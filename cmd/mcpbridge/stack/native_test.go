@@ -86,6 +86,25 @@ func TestDefinitions(t *testing.T) {
 	}
 }
 
+// A hidden value that no native tool has is named; it may be a part of the request, or stand deep in a schema.
+func TestUnusedContext(t *testing.T) {
+	const config = `{"tools": ["tools.json"], "mcpServers": {"a": {"command": "x", "lazy": true, "context": ["Served"]}}, "apis": {"default": {"type": "rest", "url": "http://127.0.0.1:1"}},
+		"context": {"inpath": {"from": "env:A"}, "deep": {"from": "env:A"}, "served": {"from": "env:A"}, "nowhere": {"from": "env:A"}},
+		"profiles": {"p": {"context": {"only": 1, "DEEP": 2, "servd": 3}}}}`
+	st, err := openConfig(t, config, `[{"name": "t", "description": "A tool.", "input_schema": {"type": "object", "properties": {"o": {"type": "object", "properties": {"Deep": {}}}, "Only": {}}},
+		"context": ["only"], "kind": "rest", "rest": {"method": "POST", "path": "/{InPath}", "body": "json"}}]`, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const why = ": no native tool has it, and no server names it in its context, so that nothing is hidden"
+	if got, want := strings.Join(st.Warnings(), "\n"), "mcpbridge.json:3: profiles.p.context.servd"+why+` (did you mean "served"?)`; got != want {
+		t.Errorf("warnings: %s\nwant %s", got, want)
+	}
+	if got, want := strings.Join(st.Advice(), "\n"), "mcpbridge.json:2: context.nowhere"+why+`: add "context": ["nowhere"] to the server whose tools have it`; got != want {
+		t.Errorf("advice: %s\nwant %s", got, want)
+	}
+}
+
 // A document at a URL is not downloaded, and its API is left out.
 func TestDocumentAtURL(t *testing.T) {
 	st, err := openConfig(t, `{"apis": {"pets": {"type": "openapi", "document": "https://u:s3cr3t@h/pets.yaml"}}}`, `[]`, Options{})

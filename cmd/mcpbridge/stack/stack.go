@@ -526,11 +526,12 @@ func (s *Stack) AwaitRequired(ctx context.Context, own bridge.Session) error {
 	return reply.Err
 }
 
-// Warnings returns warnings about native tools, one line each.
+// Warnings returns warnings about native tools and hidden values, one line each.
 func (s *Stack) Warnings() []string { return s.natives.warnings }
 
-// Advice returns what could be better about native tools although nothing is wrong, one line each.
-func (s *Stack) Advice() []string { return s.natives.advice }
+// Advice returns what could be better about native tools and hidden values although nothing is wrong,
+// one line each.
+func (s *Stack) Advice() []string { return slices.Concat(s.natives.advice, s.natives.unused) }
 
 // Problems returns the native tools that were left out, and the tools of the current lists that
 // were left out or changed.
