@@ -247,8 +247,8 @@ func (e *clientEditor) redact(text string) string {
 			continue
 		}
 		quoted, _ := json.Marshal(secret)
-		text = strings.ReplaceAll(text, string(quoted[1:len(quoted)-1]), "•••")
-		text = strings.ReplaceAll(text, secret, "•••")
+		text = strings.ReplaceAll(text, string(quoted[1:len(quoted)-1]), hidden)
+		text = strings.ReplaceAll(text, secret, hidden)
 	}
 	return text
 }

@@ -9,11 +9,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/url"
 	"path/filepath"
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/clients"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/edit"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/envfile"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
@@ -110,17 +110,17 @@ func serversIn(path string, text []byte) (key string, servers edit.Node, err err
 func describe(path string, m edit.Node) configServer {
 	s := configServer{Name: m.Key, Enabled: !isOff(m), File: path, Line: m.Line}
 	if n, ok := m.At("command"); ok {
-		s.Command = textOf(n)
+		s.Command = clients.Redact("", textOf(n), hidden)
 	}
 	if n, ok := m.At("args"); ok && json.Unmarshal(n.Value, &s.Args) == nil {
-		hideSecrets(s.Args)
+		s.Args = clients.RedactArgs(s.Args, hidden)
 	}
 	if n, ok := m.At("lender"); ok {
 		s.Lender = textOf(n)
 	}
 	for _, key := range []string{"url", "serverUrl", "httpUrl", "baseUrl"} {
 		if n, ok := m.At(key); ok {
-			s.URL = withoutSecrets(textOf(n))
+			s.URL = clients.Redact("", textOf(n), hidden)
 			break
 		}
 	}
@@ -149,49 +149,6 @@ func textOf(n edit.Node) (s string) {
 
 // hidden stands for a secret.
 const hidden = "•••"
-
-// hideSecrets hides the secrets in arguments: what is behind a flag or a name that says so.
-func hideSecrets(args []string) {
-	for i, arg := range args {
-		name, value, has := strings.Cut(arg, "=")
-		switch {
-		case has && isShownSecret(name, value):
-			args[i] = name + "=" + hidden
-		case i > 0 && strings.HasPrefix(args[i-1], "-") && !strings.HasPrefix(arg, "-") && isShownSecret(args[i-1], arg):
-			args[i] = hidden
-		default:
-			args[i] = withoutSecrets(arg)
-		}
-	}
-}
-
-func isShownSecret(name, value string) bool {
-	return config.IsSecret(strings.TrimLeft(name, "-"), value) && !strings.Contains(value, "${")
-}
-
-// withoutSecrets returns a URL without a password and without secrets in its query.
-func withoutSecrets(text string) string {
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" {
-		return text
-	}
-	if _, has := u.User.Password(); has {
-		before, after, _ := strings.Cut(text, "@")
-		scheme, _, _ := strings.Cut(before, "://")
-		text = scheme + "://" + hidden + "@" + after
-	}
-	head, query, has := strings.Cut(text, "?")
-	if !has {
-		return text
-	}
-	parts := strings.Split(query, "&")
-	for i, part := range parts {
-		if name, value, _ := strings.Cut(part, "="); isShownSecret(name, value) {
-			parts[i] = name + "=" + hidden
-		}
-	}
-	return head + "?" + strings.Join(parts, "&")
-}
 
 // printServers prints a table.
 func printServers(w io.Writer, path string, list []configServer) error {

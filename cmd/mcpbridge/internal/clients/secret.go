@@ -205,6 +205,62 @@ func (i *Import) secret(name, server, value string) string {
 	}
 }
 
+// Redact returns a text of mcpbridge.json with mark in place of its secrets. name is what the text is
+// called. Variables and references stay, and of a URL with a password all but the user and that.
+func Redact(name, text, mark string) string {
+	if config.IsSecret("", text) { // it is such a URL
+		head, rest, _ := strings.Cut(text, "//")
+		authority := rest
+		if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+			authority = rest[:end]
+		}
+		shown := Redact(name, head+"//"+rest[strings.LastIndexByte(authority, '@')+1:], mark)
+		return strings.Replace(shown, "//", "//"+mark+"@", 1)
+	}
+	var b strings.Builder
+	end, refs := 0, filledIn().FindAllStringIndex(text, -1)
+	for _, s := range secretsIn(name, text) {
+		inside := false
+		for _, ref := range refs {
+			inside = inside || ref[0] < s.start && s.start < ref[1]
+			if ref[0] < s.end && s.end < ref[1] {
+				s.end = ref[1]
+			}
+		}
+		if !inside {
+			b.WriteString(text[end:s.start] + redactLiterals(text[s.start:s.end], mark))
+			end = s.end
+		}
+	}
+	return b.String() + text[end:]
+}
+
+// redactLiterals returns a secret with mark in place of what stands between its variables and references.
+func redactLiterals(text, mark string) string {
+	refs := append(filledIn().FindAllString(text, -1), "")
+	if len(refs) == 1 {
+		return mark
+	}
+	var b strings.Builder
+	for i, literal := range filledIn().Split(text, -1) {
+		if len(literal) >= minPart {
+			literal = mark
+		}
+		b.WriteString(literal + refs[i])
+	}
+	return b.String()
+}
+
+// RedactArgs is Redact for the arguments of a command.
+func RedactArgs(args []string, mark string) []string {
+	shown, before := make([]string, len(args)), ""
+	for i, arg := range args {
+		shown[i] = Redact(flagOf(arg, before), arg, mark)
+		before = arg
+	}
+	return shown
+}
+
 // Secrets returns the secrets in the text of a config file of that name, as far as it can be read.
 func Secrets(name string, text []byte) (list []string) {
 	root, err := edit.Read(formatOf(name), text)

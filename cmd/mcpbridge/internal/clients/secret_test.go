@@ -58,6 +58,34 @@ func TestSecretsOfFile(t *testing.T) {
 	}
 }
 
+// What is shown of a text of mcpbridge.json has no secret, and all else.
+func TestRedact(t *testing.T) {
+	const token = "zK8sTokenInPath9xQ2vLmN4bR7"
+	for _, test := range []struct{ name, text, want string }{
+		{"", "npx", "npx"},
+		{"", "@modelcontextprotocol/server-filesystem@2025.11.25", "@modelcontextprotocol/server-filesystem@2025.11.25"},
+		{"", "/srv/MyLongProjectName2025/server.js", "/srv/MyLongProjectName2025/server.js"},
+		{"", token, "•••"},
+		{"", "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b", "•••"},
+		{"", "https://actions.example/mcp/" + token + "/sse", "https://actions.example/mcp/•••/sse"},
+		{"", "https://me:0123456789@example.com/mcp/" + token + "?api_key=x&a=b", "https://•••@example.com/mcp/•••?api_key=•••&a=b"},
+		{"", "https://me:a@b@example.com", "https://•••@example.com"},
+		{"", "https://me:x@example.com?user=a@b", "https://•••@example.com?user=a@b"},
+		{"", "//me:x@example.com/a://b", "//•••@example.com/a://b"},
+		{"", "https://me:${PW}@example.com/" + token, "https://me:${PW}@example.com/•••"},
+		{"token", "x", "•••"},
+		{"token", "${TOKEN}", "${TOKEN}"},
+		{"", "--key=${KEY}", "--key=${KEY}"},
+		{"", "https://example.com/?token=${keychain:CRM_TOKEN}&a=b", "https://example.com/?token=${keychain:CRM_TOKEN}&a=b"},
+		{"token", "x${A}0123456789", "x${A}•••"},
+		{"", "${ThisIsAVariable2025WithDigits}", "${ThisIsAVariable2025WithDigits}"},
+	} {
+		if got := Redact(test.name, test.text, "•••"); got != test.want {
+			t.Errorf("%s %s: %s, want %s", test.name, test.text, got, test.want)
+		}
+	}
+}
+
 // FuzzConceal replaces the secrets of any text: filled in, it is the same text again.
 func FuzzConceal(f *testing.F) {
 	f.Add("", "--header=Authorization: Bearer $ghp_0123456789 ${A} $${B} {env:C}")
