@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 )
 
 // Auth is whose access tokens serve accepts.
@@ -20,7 +22,7 @@ type Auth struct {
 func (a *Auth) keys() keySet {
 	return keySet{
 		"issuer":    {take: into(&a.Issuer, readIssuer)},
-		"audience":  {take: into(&a.Audience, oneOrMore(readText))},
+		"audience":  {take: into(&a.Audience, oneOrMore(readAudience))},
 		"scopes":    {take: into(&a.Scopes, oneOrMore(readScope))},
 		"principal": {take: into(&a.Principal, readText)},
 	}
@@ -68,6 +70,10 @@ func readIssuer(d *decoder, n node) (string, bool) {
 	})
 }
 
+func readAudience(d *decoder, n node) (string, bool) {
+	return d.textIf(n, `expected an audience, as it stands in "aud" of the tokens`, func(text string) bool { return text != "" })
+}
+
 func readScope(d *decoder, n node) (string, bool) {
 	return d.textIf(n, "expected a scope: printable ASCII characters without spaces and quotation marks", func(text string) bool {
 		return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' })
@@ -84,10 +90,15 @@ func readPublicURL(d *decoder, n node) (string, bool) {
 // readProxies reads addresses and networks.
 func readProxies(d *decoder, n node) (all []netip.Prefix, ok bool) {
 	texts, ok := listOf(func(d *decoder, n node) (string, bool) {
-		return d.textIf(n, `expected the address of a proxy, or its network, as in "10.0.0.0/8"`, func(text string) bool {
+		text, ok := d.textIf(n, `expected the address of a proxy, or its network, as in "10.0.0.0/8"`, func(text string) bool {
 			_, err := parseNetwork(text)
 			return err == nil
 		})
+		if network, err := parseNetwork(text); ok && err == nil && network.Bits() == 0 {
+			d.wrongf(n, "%s would let every client choose its address: name the proxies", hint.Quote(text))
+			return "", false
+		}
+		return text, ok
 	})(d, n)
 	for _, text := range texts {
 		network, _ := parseNetwork(text) // the zero Prefix of a mistake contains nothing

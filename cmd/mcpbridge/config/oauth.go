@@ -147,6 +147,8 @@ func (o *OAuth) check(d *decoder, n node) {
 	switch {
 	case o.Grant != "" && o.ClientID == "":
 		d.errorf(n, `needs "clientId" for a grant other than authorization_code`)
+	case o.ClientSecret != "" && !hasAny("clientId", "client_id", "CLIENT_ID")(membersIn(n)):
+		d.errorf(n, `needs "clientId", the client whose secret "clientSecret" is`)
 	case o.Grant == "client_credentials" && o.ClientSecret == "" && o.PrivateKey == "":
 		d.errorf(n, `needs "clientSecret" or "privateKey" for the grant client_credentials`)
 	case o.Grant == grants["jwt-bearer"] && o.Assertion == "":
