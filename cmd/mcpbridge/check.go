@@ -335,7 +335,7 @@ func (c *checker) rest(ctx context.Context) {
 	if reason := c.Approvals.Stopped(); reason != "" {
 		r.Faults = append(r.Faults, "all calls are stopped (mcpbridge stop --lift ends that): "+reason)
 	}
-	r.Notes = append(c.Advice(), across...)
+	r.Notes = slices.Concat(c.Advice(), across, c.unmet())
 	if note := c.shellOnly(); note != "" {
 		r.Notes = append(r.Notes, note)
 	}

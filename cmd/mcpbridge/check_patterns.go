@@ -2,10 +2,13 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/envfile"
+	"github.com/mcpbridge/mcpbridge/mcpserver/auth"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -32,6 +35,27 @@ func (c *checker) idle(tools []toolformat.Tool) (notes []string) {
 	for _, p := range c.cfg.Profiles {
 		look("profiles."+p.Name+".tools", slices.Concat(p.Tools.Include, p.Tools.Exclude)...)
 		rates("profiles."+p.Name+".rate", p.Rates)
+	}
+	return notes
+}
+
+// unmet returns notes on what profiles and hidden values refer to and there is not: names that no caller has, and
+// variables that are not set. The names of an issuer and of certificates are not known.
+func (c *checker) unmet() (notes []string) {
+	names := append(principals(c.cfg), "local", auth.OperatorName)
+	for _, p := range c.cfg.Profiles {
+		for _, pattern := range p.Principals {
+			known := slices.ContainsFunc(names, func(name string) bool { ok, _ := bridge.Match(pattern, name); return ok })
+			if !known && c.cfg.Auth.Issuer == "" && c.cfg.TLS.ClientCA == "" {
+				notes = append(notes, fmt.Sprintf("profiles.%s.principals: no token is for %q (mcpbridge token list shows those that token create has made)", p.Name, pattern))
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.cfg.Context)) {
+		variable := c.cfg.Context[name].Env
+		if _, set := c.cfg.LookupEnv(variable); variable != "" && !set {
+			notes = append(notes, fmt.Sprintf("context.%s: environment variable %s is not set (set it, or put it into %s beside the config)", name, variable, envfile.Name))
+		}
 	}
 	return notes
 }
