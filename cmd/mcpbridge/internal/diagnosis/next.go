@@ -22,6 +22,9 @@ type step struct {
 // printed is in the output of a process that writes something else than messages.
 const printed = "printed instead of a message"
 
+// WithoutToken is in the reason of a server that takes the tokens of callers, and got none.
+const WithoutToken = "and this one has come without"
+
 const (
 	noFile   = `correct the path in "args": relative ones begin in the folder that the server starts in ("cwd")`
 	noServer = `that is no MCP server on stdio, or it needs other "args" to be one`
@@ -35,6 +38,8 @@ var (
 		{[]string{"is a directory"}, "name the program in that folder as the command"},
 		{[]string{"is not executable"}, "chmod +x the file, or name its interpreter as the command"},
 		{[]string{"interpreter named in its first line"}, "install the interpreter that the script's first line names"},
+		{[]string{WithoutToken}, "call it as a client that has an access token"},
+		{[]string{`"credentials": "identity" needs oauth`}, `remove "credentials", or write https:// in its URL and remove its Authorization header and "oauth": false`},
 		{[]string{"http 401", "http 403"}, `the server wants credentials: put them in "headers", as in "Authorization": "Bearer ${TOKEN}"`},
 		{[]string{"<!doctype html", "http 404", "http 405"}, "correct the path of the URL: many servers have /mcp, older ones /sse"},
 		{[]string{"connection refused"}, "start that server, or correct the host and port of its URL"},
