@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -113,13 +114,18 @@ func (r *remote) askOne(ctx context.Context, place daemon.Place, command *daemon
 		return false, err
 	}
 	defer conn.Close()
-	if err := eachLine(ctx, conn, take); err != nil {
-		return true, err
+	ends := command.Name == "stop" && command.Server == ""
+	err = eachLine(ctx, conn, func(line []byte) error {
+		var a answer
+		if command.Name == "drain" && json.Unmarshal(line, &a) == nil { // a daemon answers nothing, and stays
+			ends = a != answer{}
+		}
+		return take(line)
+	})
+	if err == nil && ends {
+		err = awaitEnd(ctx, conn.PID)
 	}
-	if command.Name == "stop" && command.Server == "" {
-		return true, awaitEnd(ctx, conn.PID)
-	}
-	return true, nil
+	return true, err
 }
 
 // eachLine calls take with each line until there is no more or ctx ends.
@@ -139,20 +145,30 @@ func eachLine(ctx context.Context, conn *daemon.Conn, take func(line []byte) err
 	return cmp.Or(context.Cause(ctx), lines.Err())
 }
 
-// awaitEnd waits until a process has ended. It polls, as no system tells that of a process that is not a
-// child.
+// awaitEnd waits until a process has ended, unless this one ends with it. It polls, as no system tells that of a
+// process that is not a child.
 func awaitEnd(ctx context.Context, pid int) error {
-	for {
-		p, err := os.FindProcess(pid)
-		if err != nil || p.Signal(syscall.Signal(0)) != nil { // on Windows only FindProcess tells
-			return nil
-		}
+	if pid == os.Getpid() || pid == 1 || os.Getppid() == 0 { // it is the first one of a container, which this one was started in
+		return nil
+	}
+	for !hasEnded(pid) {
 		select {
 		case <-time.After(10 * time.Millisecond):
 		case <-ctx.Done():
 			return fmt.Errorf("process %d has not ended", pid)
 		}
 	}
+	return nil
+}
+
+// hasEnded reports whether a process has ended. Its parent need not have been told.
+func hasEnded(pid int) bool {
+	p, err := os.FindProcess(pid)
+	if err != nil || p.Signal(syscall.Signal(0)) != nil { // on Windows only FindProcess tells
+		return true
+	}
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // of Linux
+	return bytes.HasPrefix(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" Z"))
 }
 
 // nothingRuns is the error of a command that found no program.
