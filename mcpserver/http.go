@@ -274,6 +274,11 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, sender identity, m
 	}()
 	var err error
 	*m, err = wire.Split(msg.B)
+	if s.finishing.Load() && (err != nil || begins(m)) {
+		w.Header().Set("Retry-After", "1")
+		writeError(w, http.StatusServiceUnavailable, errFinishing.Error())
+		return
+	}
 	if !modern {
 		var answered bool
 		known := m

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -36,6 +37,7 @@ type Server struct {
 
 	forwarded atomic.Int64 // requests that other nodes are answering
 	listening atomic.Int64 // requests of subscriptions/listen, which last as long as their clients want
+	finishing atomic.Bool  // no request begins any more
 
 	slowTime    time.Duration // how long a WebSocket client may take nothing from a full outbox
 	recheckTime time.Duration
@@ -88,6 +90,19 @@ func (s *Server) Refused() int64 { return s.refused.Load() + s.opts().accounts.w
 func (s *Server) Pending() int {
 	whole := s.opts().accounts.whole
 	return int(whole.used[pendingCalls].Load() + whole.used[parkedCalls].Load() + s.forwarded.Load() - s.listening.Load())
+}
+
+// Finish makes the Server refuse what begins from now on, so that Pending becomes 0: over HTTP with 503 and Retry-After, as
+// another node, or the next run, may carry it out. What goes on with something that has begun is taken: answers to
+// questions, cancellations, streams, requests about tasks.
+func (s *Server) Finish() { s.finishing.Store(true) }
+
+// errFinishing is why a request is refused after Finish.
+var errFinishing = errors.New("this bridge is about to end, and takes nothing new: try again")
+
+// begins reports whether a request is not about one that has begun.
+func begins(m *wire.Message) bool {
+	return m.Kind() == wire.Request && !isTaskMethod(m.Method) && m.Params.Get(wire.RequestState) == nil
 }
 
 // begin counts work that Close waits for, and reports false when the Server is closed.

@@ -180,6 +180,9 @@ func (s *session) beginRequest(ctx context.Context, m *wire.Message, work *sync.
 		p.refused = unavailable("too many pending requests: %d (limits.callsPerSession in the config)", len(s.pending))
 	case !s.account.take(pendingCalls, 1):
 		p.refused = s.account.exhausted("pending requests", pendingCalls)
+	case s.server.finishing.Load() && begins(m): // it is counted before, so that no other is once Pending is 0
+		s.account.give(pendingCalls, 1)
+		p.refused = unavailable("%v", errFinishing)
 	default:
 		s.pending[p.id] = p
 		if work != nil {

@@ -33,13 +33,13 @@ type control struct {
 	desk    *policy.Desk // of the calls that wait for a person
 	stacks  func() []*stack.Stack
 	quotas  func() []rates.Quota
-	end     func()                                                         // ends the program
-	refuse  func() int64                                                   // how often it has refused; nil for a daemon
-	reload  func() error                                                   // reads the config anew; nil without one
-	open    func() string                                                  // returns an address of the console, good once; nil without a console
-	cluster *cluster                                                       // nil unless the program is a node
-	askNode func(ctx context.Context, run, path string) ([]byte, error)    // asks another one
-	drain   func(ctx context.Context, settle, within time.Duration) string // nil for a daemon
+	end     func()                                                                // ends the program
+	refuse  func() int64                                                          // how often it has refused; nil for a daemon
+	reload  func() error                                                          // reads the config anew; nil without one
+	open    func() string                                                         // returns an address of the console, good once; nil without a console
+	cluster *cluster                                                              // nil unless the program is a node
+	askNode func(ctx context.Context, run, path string) ([]byte, error)           // asks another one
+	drain   func(ctx context.Context, settle, within time.Duration) (running int) // nil for a daemon
 }
 
 // processState is a program that runs, as ps --json prints it.
@@ -147,7 +147,7 @@ func (c *control) run(ctx context.Context, command *daemon.Command, out io.Write
 		return c.audits(ctx, command.Audit, lines)
 	case "drain":
 		if c.drain != nil {
-			done = c.title() + ": " + c.drain(ctx, command.Settle, command.Within)
+			done, err = c.drained(ctx, command)
 			defer c.end()
 		}
 	case "approvals":
@@ -175,6 +175,14 @@ func (c *control) run(ctx context.Context, command *daemon.Command, out io.Write
 		return lines.Encode(answer{Error: err.Error()})
 	}
 	return lines.Encode(answer{Done: done})
+}
+
+// drained drains a serve, and returns what to say about that.
+func (c *control) drained(ctx context.Context, command *daemon.Command) (done string, err error) {
+	if n := c.drain(ctx, command.Settle, command.Within); n > 0 {
+		return "", fmt.Errorf("%s: ended with %s still running", c.title(), plural(n, "call"))
+	}
+	return c.title() + ": ended; no call was running", nil
 }
 
 // title names a serve among others.

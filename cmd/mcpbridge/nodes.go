@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"io"
 	"log/slog"
+	"net/http"
 	"slices"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
+	"github.com/mcpbridge/mcpbridge/providers/serve"
 )
 
 // clusterState is a cluster as one of its nodes sees it, as nodes --json prints it.
@@ -168,8 +170,9 @@ func (st *clusterState) print(w io.Writer, now time.Time) error {
 
 const drainAbout = `Ends all serves of yours on this machine, or with --config all of that config, without losing a call:
 each says that it is not ready (/readyz), so that a balancer sends it nothing new, waits for the calls that
-run, and ends. Nodes of its cluster that stay go on with its sessions: to end one of several that are here, give each
-a config file of its own.`
+run, and ends. In the last third of that wait it refuses new requests. The exit code is 1 if calls still ran at the end.
+Nodes of its cluster that stay go on with its sessions: to end one of several that are here, give each a config file of
+its own.`
 
 func runDrain(ctx context.Context, args []string, std streams) error {
 	r := newRemote("drain", "drain [--config FILE] [--settle 5s] [--within 1m]", drainAbout, std)
@@ -180,24 +183,29 @@ func runDrain(ctx context.Context, args []string, std streams) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, *settle+*within+askTime)
 	defer cancel()
-	drained := false
+	drained, lossy := false, []error(nil)
 	_, err := r.ask(ctx, &daemon.Command{Name: "drain", Settle: *settle, Within: *within}, func(line []byte) error {
 		var a answer
-		if err := json.Unmarshal(line, &a); err != nil || a.Done == "" { // a daemon, in front of which there is no balancer
+		err := json.Unmarshal(line, &a)
+		switch {
+		case err != nil || a == answer{}: // a daemon, in front of which there is no balancer
 			return err
+		case a.Error != "":
+			lossy = append(lossy, errors.New(a.Error))
+		default:
+			output.Item(std.out, "", a.Done)
 		}
 		drained = true
-		output.Item(std.out, "", a.Done)
 		return nil
 	})
 	if err == nil && !drained {
 		return &exitError{exitAway, "no serve of yours is running"}
 	}
-	return err
+	return errors.Join(append(lossy, err)...)
 }
 
-// drain makes the program end once no call runs any more, and returns what to say about that.
-func (l *live) drain(ctx context.Context, settle, within time.Duration) string {
+// drain waits until no call runs any more, and returns how many still do. No request begins then.
+func (l *live) drain(ctx context.Context, settle, within time.Duration) (running int) {
 	l.draining.Store(true)
 	if l.cluster != nil {
 		l.cluster.announce(func(a *announced) { a.Draining = true })
@@ -206,18 +214,41 @@ func (l *live) drain(ctx context.Context, settle, within time.Duration) string {
 	sleep(ctx, settle)
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
+	// Sessions that cannot move bring new calls as long as they are let.
+	defer time.AfterFunc(within-within/3, l.finish).Stop()
 	if l.cluster != nil {
 		l.cluster.places.Leave(ctx)
 	}
 	pending := func() int {
 		return l.front.Pending() + l.pool.Lending().Serving() + int(l.asking.Load()) + l.chat.Running()
 	}
-	for pending() > 0 && sleep(ctx, drainTick) {
+	for range 2 { // a call may have begun before the last finish
+		for pending() > 0 && sleep(ctx, drainTick) {
+		}
+		l.finish()
 	}
-	if n := pending(); n > 0 {
-		return fmt.Sprintf("ended with %s still running", plural(n, "call"))
-	}
-	return "ended; no call was running"
+	return pending()
+}
+
+// finish makes the program refuse what begins from now on.
+func (l *live) finish() {
+	l.finishing.Store(true)
+	l.front.Finish()
+}
+
+// unlessFinishing refuses requests for a handler of models after finish.
+func (l *live) unlessFinishing(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !l.finishing.Load() {
+			handler.ServeHTTP(w, r)
+			return
+		}
+		const reason = "this bridge is about to end, and takes nothing new: try again"
+		w.Header().Set("Retry-After", "1")
+		if !serve.Refuse(w, r, http.StatusServiceUnavailable, reason) {
+			http.Error(w, reason, http.StatusServiceUnavailable)
+		}
+	})
 }
 
 // drainTick is how often a program that is to end looks for calls that run: nothing announces the last one.

@@ -45,7 +45,8 @@ type live struct {
 
 	tokensChanged func() // tells the other nodes of the file of tokens; nil of a single node
 
-	draining atomic.Bool // it ends once no call runs any more
+	draining  atomic.Bool // it ends once no call runs any more
+	finishing atomic.Bool // and takes no new ones
 
 	history pageHistory // of chat
 

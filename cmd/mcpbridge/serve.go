@@ -175,15 +175,16 @@ func (l *live) setBase(cfg *config.Config) {
 
 // serverOptions returns the options of a config for a server of any carrier.
 func (l *live) serverOptions(cfg *config.Config) mcpserver.Options {
-	models := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	models := l.unlessFinishing(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		l.asking.Add(1)
 		defer l.asking.Add(-1)
 		(*l.model.Load()).ServeHTTP(w, r)
-	})
+	}))
+	chat := l.unlessFinishing(l.chat)
 	o := streamOptions(cfg, l.opts.Pool, l.log)
 	o.HiddenHeaders, o.TicketValues = cfg.HiddenHeaders()
 	o.Access = l.entry.access(cfg)
-	o.Protected = map[string]http.Handler{"/v1/": models, "/v1/p/{profile}/": models, "/chat": l.chat, "/chat/p/{profile}": l.chat, webconsole.Path: l.console.handler()}
+	o.Protected = map[string]http.Handler{"/v1/": models, "/v1/p/{profile}/": models, "/chat": chat, "/chat/p/{profile}": chat, webconsole.Path: l.console.handler()}
 	if lenders := l.opts.Lenders; lenders != nil {
 		o.Protected[fleet.LendPath] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			lenders.Serve(w, r, mcpserver.CallerOf(r).Principal.Name, l.log)
