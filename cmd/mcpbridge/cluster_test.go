@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +29,33 @@ func TestDrained(t *testing.T) {
 		}
 		s.end()
 	}
+}
+
+// The exit code says that calls were lost.
+func TestDrainedTooSoon(t *testing.T) {
+	setFolders(t)
+	arrived := make(chan struct{})
+	model := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body) // else its end is not seen
+		close(arrived)
+		<-r.Context().Done()
+	}))
+	defer model.Close()
+	s := serveConfig(t, fmt.Sprintf(`{"providers": {"f": {"type": "openai", "baseUrl": %q, "apiKey": "kkkkkkkk", "model": "m"}}, "mcpServers": {}}`, model.URL), nil)
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		if resp, err := http.Post(s.url+"/v1/chat/completions", "application/json", strings.NewReader(completion("f/m", ""))); err == nil {
+			resp.Body.Close()
+		}
+	}()
+	<-arrived
+	var out, said strings.Builder
+	code := run(t.Context(), []string{"drain", "--settle", "0s", "--within", "10ms"}, streams{in: strings.NewReader(""), out: &out, err: &said})
+	if want := "mcpbridge: " + s.url + ": ended with 1 call still running\n"; code != exitFailed || said.String() != want {
+		t.Errorf("%d %s%s", code, out.String(), said.String())
+	}
+	<-answered
 }
 
 // A node whose name a later node has taken says so, and is not ready, whether or not it has been ready before.
