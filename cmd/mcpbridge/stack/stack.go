@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -416,6 +417,8 @@ type ServerState struct {
 	Name     string
 	Required bool
 	Tools    *bridge.List // as the server lists them, less what is held back; nil if it cannot, and without Await unless it has "pin"
+	Prompts  *bridge.List // likewise; nil without Await, or if the server is lazy
+	About    []byte       // likewise: its description of itself, with its instructions
 	Held     int          // tools and prompts that are held back
 	Sandbox  string       // what is enforced, "" without a sandbox
 	Node     string       // the other node of the cluster that runs it for all, or is lent it
@@ -458,10 +461,10 @@ func (s *Stack) Await(ctx context.Context, caller *bridge.Caller, report func(Se
 	var waiting sync.WaitGroup
 	for i, c := range s.clients {
 		waiting.Go(func() {
-			var tools *bridge.List
+			var defined ServerState
 			session, err := s.seen(c).Open(ctx, caller)
 			if err == nil {
-				tools, _ = session.List(ctx, bridge.Tools) // the state has the error
+				defined = definedBy(ctx, session, s.cfg.Servers[i].Lazy)
 				session.Close()
 			}
 			if ctx.Err() != nil {
@@ -470,11 +473,26 @@ func (s *Stack) Await(ctx context.Context, caller *bridge.Caller, report func(Se
 			mu.Lock()
 			defer mu.Unlock()
 			state := s.server(i)
-			state.Tools = tools
+			state.Tools, state.Prompts, state.About = defined.Tools, defined.Prompts, defined.About
 			report(state)
 		})
 	}
 	waiting.Wait()
+}
+
+// definedBy returns what a server defines, all of which "pin" keeps as it is now. Of a lazy server it is only
+// what is known without its start.
+func definedBy(ctx context.Context, session bridge.Session, lazy bool) (state ServerState) {
+	var err error
+	if state.Tools, err = session.List(ctx, bridge.Tools); err != nil || lazy { // the state of the server has the error
+		return state
+	}
+	state.Prompts, _ = session.List(ctx, bridge.Prompts)
+	if reply := session.Do(ctx, &bridge.Request{Method: wire.MethodDiscover}); reply.Err == nil {
+		state.About = bytes.Clone(reply.Result)
+		reply.Free()
+	}
+	return state
 }
 
 // Up reports whether the server is connected, or lazy and not needed so far.
