@@ -268,6 +268,7 @@ func (l *live) shareDesk(commands *control) {
 	if l.cluster == nil {
 		return
 	}
+	commands.askNode = l.front.Ask
 	l.pool.Desk.SetFleet(weblogin.Fleet{NewID: l.front.NewID, Elsewhere: l.front.Elsewhere, Finish: func(ctx context.Context, of weblogin.Account, code string) []weblogin.Outcome {
 		ctx, cancel := context.WithTimeout(ctx, codeTime)
 		defer cancel()

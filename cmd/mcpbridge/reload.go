@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/apps"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/envfile"
@@ -76,10 +77,15 @@ func newLive(f *sourceFlags, cfg *config.Config, opts stack.Options, load func()
 
 // open opens the session that keeps shared servers up.
 func (l *live) open(ctx context.Context) (err error) {
+	l.own, err = l.Live.Open(ctx, l.operator())
+	return err
+}
+
+// operator returns the caller that keeps shared servers up.
+func (l *live) operator() *bridge.Caller {
 	operator := *l.caller
 	operator.Operator, operator.Capabilities = true, []byte(apps.Shows) // as the console does
-	l.own, err = l.Live.Open(ctx, &operator)
-	return err
+	return &operator
 }
 
 // openRequired is open, and waits for the servers that are required.

@@ -137,8 +137,8 @@ func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error
 		opts.Nodes, commands.cluster = l.cluster.node, l.cluster
 		opts.Peers = map[string]http.Handler{psPath: http.HandlerFunc(commands.servePs), auditPath: http.HandlerFunc(commands.serveAudit), codePath: http.HandlerFunc(l.serveCode), place.Path: l.cluster.places, web.NodesPath: l.pool.Lending()}
 	}
+	defer l.noteDefinitions(ctx)()
 	l.front = mcpserver.New(l, opts)
-	commands.askNode = l.front.Ask
 	l.shareDesk(commands)
 	if l.cfg.Path != "" {
 		defer onHangup(l.applyAnew, end)()
