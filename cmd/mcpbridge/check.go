@@ -210,7 +210,7 @@ func (c *checker) server(ctx context.Context, st *stack.ServerState, took time.D
 		s.Capabilities = slices.Sorted(maps.Keys(capabilities))
 	}
 	s.Tokens = priceOf(st.Tools)
-	s.Notes = append(s.Notes, findingsOf(st.Tools)...)
+	s.Notes = append(s.Notes, findingsOf(st)...)
 	if login := c.Login(st.Name); login != nil {
 		s.Login, _ = login.Status() // which the server has just used
 	}
@@ -390,17 +390,29 @@ func (c *checker) eras(ctx context.Context) {
 	}
 }
 
-// findingsOf returns what is found in tools by themselves; list may be nil.
-func findingsOf(list *bridge.List) (all []string) {
-	if list == nil {
-		return nil
-	}
-	for _, tool := range toolsOf(list) {
-		for _, n := range findings.Of(&tool) {
-			all = append(all, n.String())
+// findingsOf returns what is found in what a server defines, as far as that is known.
+func findingsOf(st *stack.ServerState) (all []string) {
+	var notes []toolformat.Note
+	if st.Tools != nil {
+		for _, tool := range toolsOf(st.Tools) {
+			notes = append(notes, findings.Of(&tool)...)
 		}
 	}
+	for _, n := range append(notes, findingsBeside(st)...) {
+		all = append(all, n.String())
+	}
 	return all
+}
+
+// findingsBeside returns what is found in the prompts and the instructions of a server.
+func findingsBeside(st *stack.ServerState) (all []toolformat.Note) {
+	if st.Prompts != nil {
+		for _, it := range st.Prompts.Items {
+			all = append(all, findings.OfPrompt(it.Key, it.Raw)...)
+		}
+	}
+	text, _ := wire.Text(wire.Lookup(st.About, "instructions"))
+	return append(all, findings.OfInstructions(text)...)
 }
 
 // findingsAcross returns what is found in tools beside those of other servers.

@@ -286,7 +286,7 @@ func (c *control) state() processState {
 		for _, st := range s.Servers() {
 			sandboxes[st.Name], nodes[st.Name] = st.Sandbox, st.Node
 			held[st.Name] = max(held[st.Name], st.Held)
-			found[st.Name] = max(found[st.Name], len(findingsOf(st.Tools)))
+			found[st.Name] = max(found[st.Name], len(findingsOf(&st)))
 		}
 	}
 	for _, client := range c.clients() {

@@ -40,7 +40,7 @@ func runLint(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	tools, leftOut, err := lintTools(ctx, f, cfg, std)
+	tools, beside, leftOut, err := lintTools(ctx, f, cfg, std)
 	if err != nil {
 		return err
 	}
@@ -51,6 +51,7 @@ func runLint(ctx context.Context, args []string, std streams) error {
 	for i, across := range findings.Across(tools) {
 		report.Tools[i].Notes = slices.Concat(report.Tools[i].Notes, findings.Of(&tools[i]), across)
 	}
+	report.Notes = append(report.Notes, beside...)
 	if *asJSON {
 		err = printLintJSON(std.out, report, to)
 	} else {
@@ -88,24 +89,31 @@ func lintTargets(given []string) (names []string, formats []toolformat.Format, e
 	return names, formats, nil
 }
 
-// lintTools returns the tools to check. leftOut is not nil if some are missing.
-func lintTools(ctx context.Context, f *sourceFlags, cfg *config.Config, std streams) (tools []toolformat.Tool, leftOut, err error) {
+// lintTools returns the tools to check, and what is found in prompts and instructions beside them. leftOut is not
+// nil if some tools are missing.
+func lintTools(ctx context.Context, f *sourceFlags, cfg *config.Config, std streams) (tools []toolformat.Tool, beside []toolformat.Note, leftOut, err error) {
 	if f.file == nil {
 		p, list, err := openWaiting(ctx, f, cfg, std.err)
 		defer p.close()
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
-		return toolsOf(list), p.report(std.err), nil
+		for _, st := range slices.SortedFunc(slices.Values(p.connected), func(a, b stack.ServerState) int { return strings.Compare(a.Name, b.Name) }) {
+			for _, n := range findingsBeside(&st) {
+				n.Tool = strings.TrimSpace(st.Name + " " + n.Tool)
+				beside = append(beside, n)
+			}
+		}
+		return toolsOf(list), beside, p.report(std.err), nil
 	}
 	reading, err := readDefinitions(*f.file, "", std, "mcpbridge lint --config")
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if printFaults(std.err, "lint", reading.Faults) {
 		leftOut = &exitError{code: exitFailed}
 	}
-	return reading.Tools, leftOut, nil
+	return reading.Tools, nil, leftOut, nil
 }
 
 // printLint prints a block for each tool, in which providers with equal verdicts share a line.

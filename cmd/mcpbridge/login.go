@@ -207,7 +207,7 @@ func (l *loginRun) report(client *oauth.Client, st *stack.ServerState, without s
 	if err != nil {
 		return err
 	}
-	report := loginReport{Server: l.server.Name, URL: l.server.URL, Status: status, LoggedIn: status != nil, Tools: st.Items[bridge.Tools], Findings: findingsOf(st.Tools)}
+	report := loginReport{Server: l.server.Name, URL: l.server.URL, Status: status, LoggedIn: status != nil, Tools: st.Items[bridge.Tools], Findings: findingsOf(st)}
 	if status == nil {
 		report.Note = without
 	}

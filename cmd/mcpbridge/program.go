@@ -46,6 +46,8 @@ type program struct {
 	caller  *bridge.Caller // as which the servers are connected
 	own     bridge.Session // sees the tools of all callers; nil before open
 	stops   *watch.Watcher // nil where mcpbridge stop --all-calls asks the program itself
+
+	connected []stack.ServerState // by openWaiting, with what they define
 }
 
 // newProgram returns the program of a config. level is the default level of its log, and "" means

@@ -24,7 +24,10 @@ func openWaiting(ctx context.Context, f *sourceFlags, cfg *config.Config, stderr
 	}
 	progress := output.NewProgress(stderr)
 	defer progress.End()
-	p.await(ctx, progress, func(st *stack.ServerState) { finish(progress, st) })
+	p.await(ctx, progress, func(st *stack.ServerState) {
+		p.connected = append(p.connected, *st)
+		finish(progress, st)
+	})
 	tools, err := p.own.List(ctx, bridge.Tools)
 	if err == nil {
 		p.keepLists(ctx)

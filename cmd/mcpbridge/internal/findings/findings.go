@@ -1,7 +1,8 @@
-// Package findings looks for what a tool's definition should not say: instructions to a model that are none
-// of the tool's business, files of the user, names and annotations that mislead.
+// Package findings looks for what definitions of tools and prompts, and instructions of servers, should not say:
+// instructions to a model that are none of the tool's business, files of the user, names and annotations that
+// mislead.
 //
-// findings.go has the rules for a tool by itself, and for what it says of others; imitate.go those for names
+// findings.go has the rules for a definition by itself, and for what it says of others; imitate.go those for names
 // that are taken for others. What they find is for a person to judge.
 package findings
 
@@ -23,7 +24,7 @@ import (
 // suspicious has a named group for each rule about texts.
 var suspicious = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)(?P<instruction>\b(ignore|disregard|forget|override)\s+(all\s+|any\s+)?(the\s+|your\s+)?(previous|prior|earlier|above)\s+(instructions?|prompts?|rules|messages))` +
-		`|(?P<secrecy>\b(do\s+not|don't|never|without)\s+(tell|inform|mention|reveal|notify|show|telling|informing|notifying)\w*\b[^.\n]{0,40}\bthe\s+user\b)` +
+		`|(?P<secrecy>\b(do\s+not|don't|never|without)\s+(tell|inform|mention|reveal|notify|show|telling|informing|notifying)\w*\b[^.]{0,40}\bthe\s+user\b)` +
 		`|(?P<tag><\s*/?\s*(?:important|system|secret|instructions?|admin)\s*>)` +
 		`|(?P<file>~/\.ssh|\bid_(rsa|ed25519)\b|\.aws/credentials|/etc/(passwd|shadow)|\.cursor/mcp\.json)` +
 		`|(?P<conversation>\b(full|entire|whole|complete)\s+(conversation|chat\s+history|system\s+prompt)\b)`)
@@ -51,49 +52,83 @@ var changing = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)^(\w+__)?(delete|remove|drop|destroy|write|overwrite|create|update|insert|send)([_-]|[A-Z]|$)`)
 })
 
+// finder gathers what is found in the definition of one thing.
+type finder struct {
+	of    string // its name in the notes
+	notes []toolformat.Note
+}
+
+func (f *finder) note(path, rule, format string, args ...any) {
+	f.notes = append(f.notes, toolformat.Note{Tool: f.of, Path: path, Rule: rule, Text: fmt.Sprintf(format, args...)})
+}
+
 // Of returns what is found in a tool, with the place and the words.
-func Of(t *toolformat.Tool) (notes []toolformat.Note) {
-	note := func(path, rule, format string, args ...any) {
-		notes = append(notes, toolformat.Note{Tool: t.Name, Path: path, Rule: rule, Text: fmt.Sprintf(format, args...)})
-	}
-	if latin := strings.ContainsFunc(t.Name, func(r rune) bool { return unicode.Is(unicode.Latin, r) }); latin {
-		for _, r := range t.Name {
-			if unicode.IsLetter(r) && !unicode.Is(unicode.Latin, r) {
-				note("/name", "confusable", "the name has the letter %s among those of another script, which it may imitate", strconv.QuoteToASCII(string(r)))
-				break
-			}
-		}
-	}
+func Of(t *toolformat.Tool) []toolformat.Note {
+	f := &finder{of: t.Name}
+	f.name(t.Name)
 	if string(wire.Lookup(t.Extra, "annotations", "readOnlyHint")) == "true" && changing().MatchString(t.Name) {
-		note("/annotations/readOnlyHint", "contradiction", "the tool calls itself read-only, and its name says that it changes something")
+		f.note("/annotations/readOnlyHint", "contradiction", "the tool calls itself read-only, and its name says that it changes something")
 	}
-	search := func(path, text string) {
-		pattern, seen := suspicious(), map[string]bool{}
-		for _, match := range pattern.FindAllStringSubmatch(text, -1) {
-			for i, rule := range pattern.SubexpNames() {
-				if rule != "" && match[i] != "" && !seen[rule] {
-					seen[rule] = true
-					shown, _ := toolformat.Visible(match[0])
-					note(path, rule, "the text %s: %.80q", about(rule), strings.Join(strings.Fields(shown), " "))
-				}
-			}
-		}
-	}
-	search("/description", t.Description)
+	f.search("/description", t.Description)
 	for _, path := range [][]string{{"title"}, {"annotations", "title"}} {
 		title, _ := wire.Text(wire.Lookup(t.Extra, path...))
-		search("/"+strings.Join(path, "/"), title)
+		f.search("/"+strings.Join(path, "/"), title)
 	}
-	for _, schema := range []struct {
-		at  string
-		raw json.RawMessage
-	}{{"/input_schema", t.InputSchema}, {"/output_schema", t.OutputSchema}} {
-		var value any
-		if json.Unmarshal(schema.raw, &value) == nil {
-			walk(schema.at, value, search)
+	f.walk("/input_schema", t.InputSchema)
+	f.walk("/output_schema", t.OutputSchema)
+	return f.notes
+}
+
+// OfPrompt is Of for the definition of a prompt.
+func OfPrompt(name string, definition json.RawMessage) []toolformat.Note {
+	f := &finder{of: "prompt " + name}
+	f.name(name)
+	for _, member := range []string{"name", "title", "description", "arguments"} {
+		f.walk("/"+member, wire.Lookup(definition, member))
+	}
+	return f.notes
+}
+
+// OfInstructions is Of for the instructions of a server.
+func OfInstructions(text string) []toolformat.Note {
+	f := &finder{}
+	f.search("/instructions", text)
+	return f.notes
+}
+
+// name looks for letters of other scripts.
+func (f *finder) name(name string) {
+	if !strings.ContainsFunc(name, func(r rune) bool { return unicode.Is(unicode.Latin, r) }) {
+		return
+	}
+	for _, r := range name {
+		if unicode.IsLetter(r) && !unicode.Is(unicode.Latin, r) {
+			f.note("/name", "confusable", "the name has the letter %s among those of another script, which it may imitate", strconv.QuoteToASCII(string(r)))
+			return
 		}
 	}
-	return notes
+}
+
+// search applies each rule to a text, however its words are spaced.
+func (f *finder) search(path, text string) {
+	pattern, seen := suspicious(), map[string]bool{}
+	for _, match := range pattern.FindAllStringSubmatch(strings.Join(strings.Fields(text), " "), -1) {
+		for i, rule := range pattern.SubexpNames() {
+			if rule != "" && match[i] != "" && !seen[rule] {
+				seen[rule] = true
+				shown, _ := toolformat.Visible(match[0])
+				f.note(path, rule, "the text %s: %.80q", about(rule), shown)
+			}
+		}
+	}
+}
+
+// walk searches the texts and names in a value, if it is JSON.
+func (f *finder) walk(path string, raw json.RawMessage) {
+	var value any
+	if json.Unmarshal(raw, &value) == nil {
+		walk(path, value, f.search)
+	}
 }
 
 // walk calls search with the texts and names in a value.
