@@ -68,6 +68,9 @@ func (s *session) Do(ctx context.Context, req *Request) Reply {
 	if req.Method == wire.MethodDiscover {
 		return s.discover(ctx, req)
 	}
+	if kind, ok := ListKindOf(req.Method); ok && req.Target != "" {
+		return s.reach(ctx, kind, req)
+	}
 	if len(s.subs) == 1 {
 		return s.send(ctx, 0, req) // a vendor's method
 	}
@@ -104,6 +107,40 @@ func (s *session) toOwner(ctx context.Context, kind ListKind, key wire.Key, req 
 		s.rememberIn(req, &reply, r.member)
 	}
 	return reply
+}
+
+// Reach looks for an item that the list of a session does not have, and does not use it. It waits for the
+// item's source as a call does. An error is that of a call: it says why the source is away. Without an error
+// the list is up to date, whether or not it has the item.
+func Reach(ctx context.Context, s Session, kind ListKind, key string) Reply {
+	reply := s.Do(ctx, &Request{Method: kind.Method(), Target: key})
+	reply.Free()
+	if reply.Err != nil && reply.Err.NotRun {
+		return reply
+	}
+	reply.Err = nil // the item is unknown, or the source does not have the method
+	if l, err := s.List(ctx, kind); l == nil {
+		reply.Err = notRun(err)
+	}
+	return reply
+}
+
+// reach answers Reach: it asks the owner of a target for its list.
+func (s *session) reach(ctx context.Context, kind ListKind, req *Request) (reply Reply) {
+	r, fault := s.route(ctx, kind, req.Target)
+	if fault != nil {
+		return Failed(fault)
+	}
+	defer func() { reply.Member = s.bridge.members[r.member].Name }()
+	sub := s.subs[r.member]
+	discovered := sub.Do(ctx, &Request{Method: wire.MethodDiscover}) // which waits for a server that connects
+	discovered.Free()
+	if _, err := sub.List(ctx, kind); err != nil {
+		return Failed(notRun(err))
+	}
+	below := *req
+	below.Target = r.key
+	return sub.Do(ctx, &below)
 }
 
 var aboutResource = []byte(`"resource`)

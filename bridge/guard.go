@@ -240,18 +240,24 @@ func (s *guardSession) tool(ctx context.Context, name string) (*guardedTool, *to
 			return tool, nil
 		}
 	}
-	s.outdated.Store(false)
-	l, fault := listTools(ctx, s.Session)
-	if fault != nil {
-		s.outdated.Store(true)
-		fault := *fault
-		fault.NotRun = true // only a list was asked for
-		return nil, &fault
+	for again := false; ; again = true {
+		s.outdated.Store(false)
+		l, fault := listTools(ctx, s.Session)
+		if fault != nil {
+			s.outdated.Store(true)
+			return nil, notRun(fault) // only a list was asked for
+		}
+		v := s.guarded(l)
+		if tool := v.tools[name]; tool != nil {
+			return tool, nil
+		}
+		if again {
+			return nil, v.list.Unknown(name)
+		}
+		if reply := Reach(ctx, s.Session, Tools, name); reply.Err != nil {
+			return nil, reply.Err
+		}
 	}
-	if tool := s.guarded(l).tools[name]; tool != nil {
-		return tool, nil
-	}
-	return nil, toolformat.Errorf(toolformat.NotFound, "unknown tool: %s", name)
 }
 
 func (s *guardSession) Do(ctx context.Context, req *Request) Reply {

@@ -330,3 +330,10 @@ func TestGuardDeep(t *testing.T) {
 		t.Errorf("it took %s", took)
 	}
 }
+
+// A guard of several servers says what they say of the tools of one that is away.
+func TestGuardAway(t *testing.T) {
+	sourcetest.RunAway(t, func(source bridge.Source) bridge.Source {
+		return bridge.NewGuard(source, bridge.GuardOptions{Validate: true})
+	})
+}

@@ -39,7 +39,7 @@ type Session interface {
 type Request struct {
 	Method string
 	Params *wire.Params // as the caller sent them; nil means none
-	Target string       // the tool, prompt or resource that Params names; "" without one
+	Target string       // the tool, prompt or resource that Params names, or that Reach looks for; "" without one
 	Edits  []wire.Edit  // changes to Params on the way; the source applies them
 	Back   Back         // receives what precedes the reply; nil drops it
 	Take   Taker        // takes a long result while it arrives; nil waits for all of it

@@ -332,3 +332,16 @@ func TestNone(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// An interceptor is not asked about a tool whose server is away.
+func TestAway(t *testing.T) {
+	denies := asker(func(e *intercept.Event) (string, error) {
+		if strings.HasPrefix(e.Tool, "lost") || strings.HasPrefix(e.Tool, "never") {
+			return `{"decision":"deny"}`, nil
+		}
+		return "", nil
+	})
+	sourcetest.RunAway(t, func(source bridge.Source) bridge.Source {
+		return wrap(t, source, intercept.Interceptor{Name: "own", Before: true, Asked: denies})
+	})
+}

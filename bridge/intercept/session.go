@@ -63,7 +63,12 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	var item *bridge.Item
 	switch req.Method {
 	case wire.MethodToolsCall:
-		item, of = s.about(ctx, req.Target)
+		if item, of = s.about(ctx, req.Target); item == nil && len(of) > 0 {
+			if reply := bridge.Reach(ctx, s.Session, bridge.Tools, req.Target); reply.Err != nil {
+				return reply
+			}
+			item, of = s.about(ctx, req.Target)
+		}
 	case wire.MethodTasksGet, wire.MethodTasksResult, wire.MethodTasksUpdate: // of a call that is not known any more
 		_, of = s.about(ctx, "")
 	}

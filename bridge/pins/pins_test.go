@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/pins"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
@@ -559,4 +560,9 @@ func FuzzStore(f *testing.F) {
 			t.Errorf("%s is shown although the store cannot be read: %v", l.Items[0].Raw, err)
 		}
 	})
+}
+
+// Pins of several servers say what these say of the tools of one that is away.
+func TestServerAway(t *testing.T) {
+	sourcetest.RunAway(t, func(source bridge.Source) bridge.Source { return wrap(source, &store{}) })
 }

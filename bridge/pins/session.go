@@ -85,19 +85,27 @@ func (s *session) check(ctx context.Context, kind bridge.ListKind, name string) 
 	if v != nil && !s.outdated[kind].Load() && v.book == s.pins.book.Load() && v.has(name) {
 		return nil
 	}
-	v, err := s.view(ctx, kind)
-	switch {
-	case v == nil && ctx.Err() != nil:
-		return toolformat.Errorf(toolformat.Canceled, "canceled")
-	case v == nil:
-		return toolformat.AsError(err)
-	case v.has(name):
-		return nil
+	for again := false; ; again = true {
+		v, err := s.view(ctx, kind)
+		switch {
+		case v == nil && ctx.Err() != nil:
+			return toolformat.Errorf(toolformat.Canceled, "canceled")
+		case v == nil && again:
+			return toolformat.AsError(err)
+		case v != nil && v.has(name):
+			return nil
+		case v != nil:
+			if isNew, held := v.held[name]; held {
+				return toolformat.Errorf(toolformat.Denied, "%s: whoever runs the bridge can look at it and accept it", heldBack(kind, name, isNew))
+			}
+			if again {
+				return v.list.Unknown(name)
+			}
+		}
+		if reply := bridge.Reach(ctx, s.Session, kind, name); reply.Err != nil {
+			return reply.Err
+		}
 	}
-	if isNew, held := v.held[name]; held {
-		return toolformat.Errorf(toolformat.Denied, "%s: whoever runs the bridge can look at it and accept it", heldBack(kind, name, isNew))
-	}
-	return v.list.Unknown(name)
 }
 
 // has reports whether a name was accepted, and is what was accepted.

@@ -102,9 +102,9 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 			return bridge.Failed(toolformat.AsError(err))
 		}
 	}
-	known, fault := s.known(ctx, kind, target, req.Model)
-	if fault != nil {
-		return bridge.Failed(fault)
+	known, failed := s.known(ctx, kind, target, req.Model)
+	if failed.Err != nil {
+		return failed
 	}
 	if len(known.rules) == 0 {
 		return s.run(ctx, req, req.Approved)

@@ -464,3 +464,37 @@ func TestMayBeJSON(t *testing.T) {
 		}
 	}
 }
+
+// A policy says what the source says of a tool whose server is away, and denies what it does by name.
+func TestAway(t *testing.T) {
+	wrap := func(rules ...policy.Rule) func(bridge.Source) bridge.Source {
+		return func(source bridge.Source) bridge.Source {
+			return policy.New(source, policy.Options{Policy: compile(t, rules...), Desk: policy.NewDesk(policy.DeskOptions{}), Wait: 1})
+		}
+	}
+	for name, rules := range map[string][]policy.Rule{
+		"others":      {{Tools: []string{"*gated"}, Verdict: policy.Ask}, {Servers: []string{"up"}, Tools: []string{"*__echo"}, Verdict: policy.Deny}},
+		"annotations": {{Annotations: map[string]bool{"readOnlyHint": true}, Verdict: policy.Allow}, {Verdict: policy.Deny}},
+		"asked":       {{Verdict: policy.Ask}},
+		"arguments":   {{Arguments: map[string]json.RawMessage{"/n": []byte("1")}, Verdict: policy.Deny}},
+	} {
+		t.Run(name, func(t *testing.T) { sourcetest.RunAway(t, wrap(rules...)) })
+	}
+	lost := bridge.Wrap(sourcetest.NewFake(), func(below bridge.Session, _ *bridge.Caller) (bridge.Session, error) { return &away{below}, nil })
+	source := bridge.New(bridge.Options{}, bridge.Member{Name: "up", Source: sourcetest.NewFake()}, bridge.Member{Name: "lost", Source: lost})
+	for _, rule := range []policy.Rule{{Name: "r", Tools: []string{"lost__*"}, Verdict: policy.Deny}, {Name: "r", Servers: []string{"lost"}, Verdict: policy.Deny}} {
+		s := &setup{T: t, source: wrap(rule)(source)}
+		reply := s.call(t.Context(), s.open("ann", incapable), "lost__echo", "{}", nil)
+		if s.expect(reply, "denied by policy (r)"); reply.Err == nil || reply.Err.Code != toolformat.Denied || reply.Member != "lost" || !reply.Withheld {
+			t.Errorf("%+v", reply)
+		}
+	}
+}
+
+// away is a server that has been up.
+type away struct{ bridge.Session }
+
+func (s *away) List(ctx context.Context, kind bridge.ListKind) (*bridge.List, error) {
+	l, _ := s.Session.List(ctx, kind)
+	return l, toolformat.Errorf(toolformat.Unavailable, "gone")
+}

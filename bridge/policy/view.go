@@ -23,18 +23,26 @@ type known struct {
 	checker *toolformat.Checker // of them; nil if their schema cannot be used
 }
 
-// known returns what is known of an item. A tool or prompt that is not listed is unknown to the caller.
-func (s *session) known(ctx context.Context, kind bridge.ListKind, target, model string) (*known, *toolformat.Error) {
+// known returns what is known of an item. A reply that is an error says why a tool or prompt is not: it is
+// unknown to the caller, or its server is away.
+func (s *session) known(ctx context.Context, kind bridge.ListKind, target, model string) (*known, bridge.Reply) {
 	items, key := s.items.Now(), itemKey{kind, target, model}
 	if k, ok := items.Load(key); ok {
-		return k, nil
+		return k, bridge.Reply{}
 	}
-	it, fault := s.find(ctx, kind, target)
-	if fault != nil {
-		return nil, fault
-	}
+	it, failed := s.find(ctx, kind, target)
 	k := &known{kind: kind, target: target, item: it}
 	c := Call{Caller: s.caller, Model: model, Kind: kind, Target: target, Item: it}
+	if failed.Err != nil {
+		k.item = &bridge.Item{Key: target, Member: failed.Member}
+		if c.Item = k.item; failed.Err.NotRun {
+			k.rules = s.denying(&c)
+		}
+		if k.rules == nil {
+			return nil, failed
+		}
+		return k, bridge.Reply{}
+	}
 	for _, r := range s.rules {
 		if r.misfit(&c) != "" {
 			continue
@@ -51,28 +59,49 @@ func (s *session) known(ctx context.Context, kind bridge.ListKind, target, model
 	if it != nil { // others have no end
 		items.Store(key, k)
 	}
-	return k, nil
+	return k, bridge.Reply{}
+}
+
+// denying returns the rule that denies a call of a tool or prompt whose definition is not known; nil if that
+// depends on the definition or the arguments.
+func (s *session) denying(c *Call) []*rule {
+	for _, r := range s.rules {
+		named := *r
+		named.Annotations = nil
+		if c.Item.Member == "" {
+			named.Servers = nil
+		}
+		switch {
+		case named.misfit(c) != "":
+		case r.Verdict != Deny || len(r.Annotations)+len(r.conditions) > 0 || len(named.Servers) < len(r.Servers):
+			return nil
+		default:
+			return []*rule{r}
+		}
+	}
+	return nil
 }
 
 // find returns a listed item; nil for a resource that is not listed.
-func (s *session) find(ctx context.Context, kind bridge.ListKind, target string) (*bridge.Item, *toolformat.Error) {
+func (s *session) find(ctx context.Context, kind bridge.ListKind, target string) (*bridge.Item, bridge.Reply) {
 	for again := false; ; again = true {
 		l, err := s.List(ctx, kind)
 		if l != nil {
 			if it, ok := l.Find(target); ok {
-				return &it, nil
+				return &it, bridge.Reply{}
 			}
 		}
 		switch {
 		case kind == bridge.Resources || kind == bridge.Templates:
-			return nil, nil
-		case l == nil:
-			return nil, toolformat.AsError(err)
+			return nil, bridge.Reply{}
+		case again && l == nil:
+			return nil, bridge.Failed(toolformat.AsError(err))
 		case again:
-			return nil, l.Unknown(target)
+			return nil, bridge.Failed(l.Unknown(target))
 		}
-		reply := s.Session.Do(ctx, &bridge.Request{Method: kind.Method()}) // which reads the list anew
-		reply.Free()
+		if reply := bridge.Reach(ctx, s.Session, kind, target); reply.Err != nil {
+			return nil, reply
+		}
 	}
 }
 

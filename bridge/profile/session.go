@@ -83,6 +83,8 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	}
 	listed, lists := bridge.ListKindOf(req.Method)
 	switch {
+	case lists && req.Target != "" && !s.profile.names(listed).Admit(req.Target):
+		return bridge.Failed(s.unknown(ctx, listed, req.Target))
 	case lists && s.profile.narrows(listed):
 		return paging.Answer(ctx, s.Session, req, s.List)
 	case lists:
@@ -134,15 +136,23 @@ func (s *session) has(ctx context.Context, kind bridge.ListKind, key string) (bo
 	if byName || !names.Admit(key) {
 		return names.Admit(key), nil
 	}
-	l, err := s.list(ctx, kind)
-	switch {
-	case l != nil:
-		_, ok := l.Find(key)
-		return ok, nil
-	case ctx.Err() != nil:
-		return false, toolformat.Errorf(toolformat.Canceled, "canceled")
+	for again := false; ; again = true {
+		l, err := s.list(ctx, kind)
+		if l != nil {
+			if _, ok := l.Find(key); ok || again {
+				return ok, nil
+			}
+		}
+		switch {
+		case ctx.Err() != nil:
+			return false, toolformat.Errorf(toolformat.Canceled, "canceled")
+		case again:
+			return false, toolformat.AsError(err)
+		}
+		if reply := bridge.Reach(ctx, s.Session, kind, key); reply.Err != nil {
+			return false, reply.Err
+		}
 	}
-	return false, toolformat.AsError(err)
 }
 
 // hasResource reports whether the profile has a resource, which need not be listed.

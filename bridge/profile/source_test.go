@@ -359,3 +359,19 @@ func (s *slowSession) List(ctx context.Context, kind bridge.ListKind) (*bridge.L
 	})
 	return l, err
 }
+
+// A profile says what its servers say of a tool that it may have, of a server that is away, and nothing of others.
+func TestAway(t *testing.T) {
+	for _, p := range []profile.Profile{
+		{Name: "p", Tools: profile.Names{Include: []string{"*"}}, Annotations: map[string]bool{"readOnlyHint": true}},
+		{Name: "p", Tools: profile.Names{Exclude: []string{"*gated"}}},
+	} {
+		sourcetest.RunAway(t, func(source bridge.Source) bridge.Source {
+			return profile.New(source, profile.Options{Profiles: []profile.Profile{p}})
+		})
+	}
+	s := open(t, profile.New(sourcetest.NewFake(), profile.Options{Profiles: []profile.Profile{{Name: "p", Tools: profile.Names{Exclude: []string{"echo"}}}}}), named("ann", ""))
+	if reply := s.Do(t.Context(), &bridge.Request{Method: wire.MethodToolsList, Target: "echo"}); reply.Err == nil || reply.Err.Message != "unknown tool: echo" {
+		t.Errorf("%+v", reply)
+	}
+}
