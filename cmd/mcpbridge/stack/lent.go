@@ -43,6 +43,18 @@ func lent(c mcpclient.Config, server *config.Server, identity string, opts *Opti
 	return definition{Config: c, identity: identity + " lent by " + lender}
 }
 
+// lentCalls is how many calls of a server that somebody lends run at once, unless its entry says so: a link has 512 streams,
+// of which each client that has begun with initialize has one, too.
+const lentCalls = 256
+
+// concurrency returns how many calls of a server run at once; 0 means any number.
+func concurrency(server *config.Server) int {
+	if server.Concurrency == 0 && server.Lender != "" {
+		return lentCalls
+	}
+	return server.Concurrency
+}
+
 // offerName returns the name by which the nodes of a cluster offer each other a server that is lent to them.
 func offerName(server *config.Server) string { return server.Name + "\x00" + server.Lender }
 

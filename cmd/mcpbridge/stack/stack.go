@@ -189,7 +189,7 @@ func build(cfg *config.Config, opts Options) (*Stack, error) {
 		members = append(members, bridge.Member{
 			Name: server.Name, Source: s.wrapServer(client, &server, &opts), Required: server.Required,
 			Prefix: server.Prefix, Include: s.included(&server), Exclude: server.Exclude,
-			Rename: server.Rename, Describe: server.Describe, Concurrency: server.Concurrency,
+			Rename: server.Rename, Describe: server.Describe, Concurrency: concurrency(&server),
 		})
 	}
 	if s.native != nil {
