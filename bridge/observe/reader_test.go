@@ -85,13 +85,13 @@ func TestBatches(t *testing.T) {
 			synctest.Wait()
 		}
 		time.Sleep(3 * time.Second) // the reader is idle again
-		do(t, session, 2)
+		do(t, session, 1)
 		synctest.Wait()
 		do(t, session, 2000) // more than are to wait for the next second
 		synctest.Wait()
 		do(t, session, 3)
 		reader.Flush()
-		if len(sizes) != 5 || !slices.Equal(sizes[:3], []int{1, 15, 2}) || sizes[3]+sizes[4] != 2003 {
+		if len(sizes) != 5 || !slices.Equal(sizes[:3], []int{1, 15, 1}) || sizes[3]+sizes[4] != 2003 {
 			t.Errorf("the batches have %v calls", sizes)
 		}
 	})
