@@ -12,12 +12,12 @@ import (
 // same request may go on with it.
 type relayed struct {
 	http.ResponseWriter
-	begun  bool
-	events bool
-	event  []byte // the beginning of the last event
-	whole  bool   // which has ended
-	line   bool   // the last byte has ended a line
-	later  http.Header
+	begun  bool        // the client has got the status
+	events bool        // it is a stream of events
+	event  []byte      // the beginning of the last event
+	whole  bool        // which has ended
+	line   bool        // the last byte has ended a line
+	later  http.Header // of an answer that goes on, which the client does not get; nil before
 }
 
 // eventHead is how many bytes of an event are kept: what is before a message, and its beginning.

@@ -22,7 +22,8 @@ func methodNotFound(m *wire.Message) *toolformat.Error {
 }
 
 // settle reports whether a reply is sent: not if the request has failed because its client canceled
-// it. One that the Server has canceled says why, and the cause of any other failure goes to the log. ended says why the request's context has ended, if it has.
+// it. One that the Server has canceled says why, and the cause of any other failure goes to the log. ended
+// says why the request's context has ended, if it has.
 func (s *Server) settle(ended error, m *wire.Message, reply *bridge.Reply) bool {
 	e := reply.Err
 	switch {
