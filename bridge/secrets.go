@@ -95,7 +95,7 @@ func (f *secretForms) hideWhole(text string) string {
 			return b.String() + text[done:]
 		}
 		at += from
-		if n := f.lengthIn(text[at:]); f.anywhere || n >= longValue || n > 0 && isWord(text, at, at+n) && !isProse(text, at, at+n) {
+		if n := f.lengthIn(text[at:]); n > 0 && (f.anywhere || n >= longValue || isWord(text, at, at+n) && !isProse(text, at, at+n)) {
 			b.WriteString(text[done:at] + mask)
 			done, from = at+n, at+n
 		} else {

@@ -149,3 +149,23 @@ func TestHiddenValuesInReplies(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// A text may have any part of a secret, of any length: what is hidden ends, and whole secrets are hidden.
+func TestPartsOfSecrets(t *testing.T) {
+	const all = "0q1w2e3r4t5y6u7i8o9p0a1s2d3f"
+	for size := 1; size <= len(all); size++ {
+		for _, anywhere := range []bool{true, false} {
+			s := &Secrets{}
+			s.add(all[:size], anywhere)
+			for part := range size {
+				text := "(" + all[:part] + "#" + all[:part] + ")"
+				if got := s.Hide(text); !strings.HasPrefix(got, "(") || !strings.HasSuffix(got, ")") {
+					t.Errorf("%d of %d bytes: %s becomes %s", part, size, text, got)
+				}
+			}
+			if got := s.Hide("(" + all[:size] + ")"); size > 1 && got != "("+mask+")" {
+				t.Errorf("%d bytes become %s", size, got)
+			}
+		}
+	}
+}
