@@ -65,7 +65,7 @@ func TestPsAll(t *testing.T) {
 	}
 }
 
-// A server that is lent to one node says so at the others.
+// The other nodes show which node a server is lent to.
 func TestPsLent(t *testing.T) {
 	setFolders(t)
 	nats, token := fleettest.NATS(t), "token-of-ann-0123456789"

@@ -67,7 +67,7 @@ func TestPlacedCrowded(t *testing.T) {
 		t.Errorf("%d connections", len(taken))
 	}
 	replies, running, refused := make(chan bridge.Reply), 0, bridge.Reply{}
-	for refused.Err == nil { // once its client has none left
+	for refused.Err == nil { // until no stream is left for this principal
 		go func() { replies <- ann("wait") }()
 		select {
 		case <-source.began:

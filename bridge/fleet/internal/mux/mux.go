@@ -110,7 +110,7 @@ func (m *Mux) Accept() (*Stream, error) {
 	}
 }
 
-// takeOpened returns a stream that the other end has opened, nil if there is none.
+// takeOpened returns the next stream that the other end has opened; nil means that none waits.
 func (m *Mux) takeOpened() (s *Stream) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -58,7 +58,7 @@ func TestSecretsOfFile(t *testing.T) {
 	}
 }
 
-// What is shown of a text of mcpbridge.json has no secret, and all else.
+// Redact replaces the secrets in a text of mcpbridge.json, and nothing else.
 func TestRedact(t *testing.T) {
 	const token = "zK8sTokenInPath9xQ2vLmN4bR7"
 	for _, test := range []struct{ name, text, want string }{

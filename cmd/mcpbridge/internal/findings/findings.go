@@ -1,5 +1,5 @@
 // Package findings looks for what definitions of tools and prompts, and instructions of servers, should not say:
-// instructions to a model that are none of the tool's business, files of the user, names and annotations that
+// instructions to a model that have nothing to do with the tool, files of the user, names and annotations that
 // mislead.
 //
 // findings.go has the rules for a definition by itself, and for what it says of others; imitate.go those for names
