@@ -266,7 +266,7 @@ func (f *forwarding) belongsHere(sender identity, m *wire.Message) (answered boo
 	case m == nil && host != nil:
 		s.serveStream(f.w, f.r, host, named)
 	case m == nil:
-		newEventWriter(f.w).flush() // of a stream that has ended
+		refuseResume(f.w)
 	default:
 		if host != nil {
 			host.accept(m)

@@ -380,7 +380,7 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request, target *ses
 		number, after, ok = parseEventID(last)
 	}
 	if !ok {
-		writeError(w, http.StatusBadRequest, "Last-Event-ID is not one of this session")
+		refuseResume(w)
 		return
 	}
 	st := target.journal.find(number)
@@ -396,9 +396,20 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request, target *ses
 		st.serve(ctx, w, after)
 		return
 	}
-	out := newEventWriter(w) // of a stream that has ended
-	target.journal.replay(out, number, after)
+	rest := target.journal.after(number, after) // of a stream that has ended
+	if len(rest) == 0 {
+		refuseResume(w)
+		return
+	}
+	out := newEventWriter(w)
+	target.journal.replay(out, rest)
 	out.flush()
+}
+
+// refuseResume answers who resumes a stream of which nothing is left, also since its node was lost: after an empty
+// answer clients would ask again and again. They end a session after 404, and some after 400 with that word.
+func refuseResume(w http.ResponseWriter) {
+	writeError(w, http.StatusBadRequest, "nothing more comes of the stream that Last-Event-ID names: do not resume it")
 }
 
 func parseEventID(id string) (number, seq int64, ok bool) {

@@ -192,26 +192,51 @@ func TestUnreachableNode(t *testing.T) {
 	}
 }
 
+// resume asks for the rest of the stream of an event, and returns the status.
+func (n *noded) resume(t *testing.T, session, last string) int {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, n.url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	req.Header.Set("Mcp-Session-Id", session)
+	req.Header.Set("Last-Event-ID", last)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	return resp.StatusCode
+}
+
 // Who names the session of another, and an event of its guest here, gets what everybody gets who names none.
 func TestForeignEvent(t *testing.T) {
 	n := newNoded(t)
 	for _, run := range []string{"", "b.1"} {
 		n.by = run
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, n.url, nil)
-		if err != nil {
-			t.Fatal(err)
+		session := n.Seal(sealedSession, make([]byte, sha256.Size))
+		if status := n.resume(t, session, n.Seal(sealedMark, nil)+"/1-0"); status != http.StatusNotFound {
+			t.Errorf("by %q: %d", run, status)
 		}
-		req.Header.Set("Accept", "text/event-stream")
-		req.Header.Set("Mcp-Session-Id", n.Seal(sealedSession, make([]byte, sha256.Size)))
-		req.Header.Set("Last-Event-ID", n.Seal(sealedMark, nil)+"/1-0")
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
+	}
+}
+
+// A stream that was lost with its node is refused, and its session goes on.
+func TestLostStream(t *testing.T) {
+	n := newNoded(t)
+	n.by = "b.1"
+	session, guests := n.begin(t, "x"), n.Seal(sealedMark, nil)+"/1-0"
+	n.server.sessions.endSession(n.server.sessions.sessions[session]) // as after this node's start
+	n.set(func() { n.fate, n.later = toolformat.Errorf(toolformat.Unavailable, "no link"), 1 })
+	for _, last := range []string{"1-0", guests, "-" + sealedMark + "/1-0"} { // of the owner, another node and this one
+		if status := n.resume(t, session, last); status != http.StatusBadRequest {
+			t.Errorf("%s: %d", last, status)
 		}
-		resp.Body.Close()
-		if resp.StatusCode != http.StatusNotFound {
-			t.Errorf("by %q: %s", run, resp.Status)
-		}
+		n.set(func() { n.fate = toolformat.Errorf(toolformat.NotFound, "ended") })
+	}
+	if status, body, _ := n.answer(t, session); status != http.StatusOK {
+		t.Errorf("the session: %d %s", status, body)
 	}
 }
 

@@ -101,7 +101,7 @@ func (st *stream) serve(ctx context.Context, w http.ResponseWriter, after int64)
 		if after < 0 && st.session.revision() >= primedFrom {
 			out.write("", st.session.journal.eventID(st.number, 0), nil)
 		}
-		st.session.journal.replay(out, st.number, after)
+		st.session.journal.replay(out, st.session.journal.after(st.number, after))
 	}
 	if err := out.flush(); err != nil {
 		return err
@@ -304,19 +304,26 @@ func (j *journal) evict() {
 	j.session.account.give(journaledBytes, size)
 }
 
-// replay writes the kept events of a stream that follow event seq. A client that names no event
+// after returns the kept events of a stream that follow event seq. A client that names no event
 // has a negative seq and gets no events.
-func (j *journal) replay(out *eventWriter, number, seq int64) {
+func (j *journal) after(number, seq int64) (kept []event) {
 	if seq < 0 {
-		return
+		return nil
 	}
 	j.mu.Lock()
-	entries := slices.Clone(j.entries)
-	j.mu.Unlock()
-	for _, e := range entries {
+	defer j.mu.Unlock()
+	for _, e := range j.entries {
 		if e.number == number && e.seq > seq {
-			out.write("message", j.eventID(number, e.seq), e.data)
+			kept = append(kept, e)
 		}
+	}
+	return kept
+}
+
+// replay writes kept events.
+func (j *journal) replay(out *eventWriter, kept []event) {
+	for _, e := range kept {
+		out.write("message", j.eventID(e.number, e.seq), e.data)
 	}
 }
 

@@ -323,7 +323,7 @@ func (w *world) steal(t *testing.T) {
 			path += "/p/" + asked
 		}
 		if method == http.MethodGet {
-			headers.Set("Last-Event-ID", "1-0")
+			headers.Set("Last-Event-ID", "0-0")
 		}
 		resp, err := peer.Do(t.Context(), http.DefaultClient, method, w.web.URL+path, []byte(body), headers)
 		if err != nil {
