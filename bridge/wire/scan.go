@@ -224,6 +224,10 @@ func str(b []byte, i int) (int, string) {
 // runes skips the characters from i on that are not ASCII; ok is false where they are not UTF-8.
 func runes(b []byte, i int) (_ int, ok bool) {
 	for i < len(b) && b[i] >= utf8.RuneSelf {
+		if c := b[i]; c > 0xe0 && c < 0xf0 && c != 0xed && i+3 <= len(b) && b[i+1]&0xc0 == 0x80 && b[i+2]&0xc0 == 0x80 {
+			i += 3 // as most characters of the world; after 0xe0 and 0xed not all are valid
+			continue
+		}
 		r, n := utf8.DecodeRune(b[i:])
 		if r == utf8.RuneError && n == 1 {
 			return i, false
@@ -231,18 +235,6 @@ func runes(b []byte, i int) (_ int, ok bool) {
 		i += n
 	}
 	return i, true
-}
-
-// plain skips blocks of 32 bytes without a special byte.
-func plain(b []byte, i int) int {
-	for ; i+32 <= len(b); i += 32 {
-		w := b[i : i+32]
-		if special(binary.LittleEndian.Uint64(w))|special(binary.LittleEndian.Uint64(w[8:]))|
-			special(binary.LittleEndian.Uint64(w[16:]))|special(binary.LittleEndian.Uint64(w[24:])) != 0 {
-			break
-		}
-	}
-	return i
 }
 
 // special sets the high bit of each byte of w that the scan of a string stops at: quotes,

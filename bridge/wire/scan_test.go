@@ -40,6 +40,28 @@ func TestValid(t *testing.T) {
 	}
 }
 
+// TestPlain compares plain with special, for each byte at each place of some blocks.
+func TestPlain(t *testing.T) {
+	for size := range 200 {
+		for from := range min(size, 20) + 1 {
+			b := bytes.Repeat([]byte("x"), size)
+			for i := from; i < size; i += 1 + i%5 {
+				for c := range 256 {
+					b[i] = byte(c)
+					stop := size
+					if special(uint64(c)|uint64(0x78787878787878)<<8) != 0 {
+						stop = i
+					}
+					if end := plain(b, from); end < max(from, stop-31) || end > stop {
+						t.Fatalf("plain of %d bytes from %d with %#x at %d: %d", size, from, c, i, end)
+					}
+				}
+				b[i] = 'x'
+			}
+		}
+	}
+}
+
 func TestValidBlanksLineBreaks(t *testing.T) {
 	raw := []byte("\r\n{\n\"a\\n\" :\r[1,\n2\n]\n,\n\"b\":\n{\r}\n}\r\n")
 	want := `  { "a\n" : [1, 2 ] , "b": { } }  `
