@@ -48,15 +48,3 @@ func TestMentioned(t *testing.T) {
 		}
 	}
 }
-
-// Most results are known to be neither failures nor tasks without reading them.
-func TestIsPlain(t *testing.T) {
-	for result, want := range map[string]bool{
-		`{"content":[{"type":"text","text":"a \\n \"Id and Errors"}]}`: true, ``: true, `{"isError":true}`: false, `{"is\u0045rror":true}`: false,
-		`{"task":{"taskId":1}}`: false, `{"task":{"t\u0061skId":1}}`: false,
-	} {
-		if got := isPlain([]byte(result)); got != want {
-			t.Errorf("%s: %v", result, got)
-		}
-	}
-}

@@ -215,15 +215,6 @@ func (s *Secrets) hideReply(r Reply) Reply {
 	return r
 }
 
-// The ends of the keys by which the result of a call says that it has failed, or that a task was created.
-var failedEnd, taskEnd, escape = []byte(`Error"`), []byte(`Id"`), []byte(`\u`)
-
-// isPlain reports whether the result of a call surely says neither. It reads no JSON.
-func isPlain(result []byte) bool {
-	return !bytes.Contains(result, failedEnd) && !bytes.Contains(result, taskEnd) &&
-		(bytes.IndexByte(result, '\\') < 0 || !bytes.Contains(result, escape))
-}
-
 // isFailed reports whether a result of a tool says that it failed.
 func isFailed(result []byte) bool { return string(wire.Lookup(result, "isError")) == "true" }
 
@@ -238,7 +229,7 @@ func (s *Secrets) hideError(r Reply) Reply {
 // hideCall is hideReply for a call, which may create a task.
 func (s *Secrets) hideCall(r Reply) Reply {
 	if s != nil && r.Err == nil {
-		if isPlain(r.Result) {
+		if r.Usual {
 			return r
 		}
 		if _, isTask := wire.CreatedTask(r.Result); isTask {

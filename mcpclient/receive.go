@@ -72,7 +72,9 @@ func (c *conn) answered(m *wire.Message, buf *wire.Buffer, from *call) {
 		if k == from { // else another goroutine may have it
 			k.own = true
 		}
-		k.reply <- withSize(bridge.Result(m.Result, buf), size)
+		reply := withSize(bridge.Result(m.Result, buf), size)
+		reply.Usual = m.Usual
+		k.reply <- reply
 	}
 }
 

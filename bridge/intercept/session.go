@@ -152,7 +152,7 @@ func arguments(req *bridge.Request) []byte {
 func (s *session) after(ctx context.Context, of []*Interceptor, e Event, reply bridge.Reply) bridge.Reply {
 	e.When = after
 	for _, one := range slices.Backward(of) {
-		if !one.After || reply.Err != nil && reply.Err.Raw == nil || reply.Modern && member.Is(reply.Result, `"resultType"`, `"input_required"`) {
+		if !one.After || reply.Err != nil && reply.Err.Raw == nil || reply.Modern && !reply.Usual && member.Is(reply.Result, `"resultType"`, `"input_required"`) {
 			continue
 		}
 		if e.Result, e.Error = reply.Result, nil; reply.Err != nil {
@@ -171,7 +171,7 @@ func (s *session) after(ctx context.Context, of []*Interceptor, e Event, reply b
 			return reply
 		case a.Result != nil:
 			reply.Decision = decision.With(reply.Decision, "results: changed by "+one.Name)
-			reply.Result = replaced(reply.Result, a.Result)
+			reply.Result, reply.Usual = replaced(reply.Result, a.Result), false
 		}
 	}
 	return reply

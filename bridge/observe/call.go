@@ -99,6 +99,8 @@ func outcomeOf(reply *bridge.Reply) (Outcome, string) {
 	switch {
 	case e == nil && reply.Result == nil:
 		return Outcome(toolformat.Internal.String()), "panic"
+	case e == nil && reply.Usual:
+		return OK, ""
 	case e == nil && member.Is(reply.Result, `"isError"`, "true"):
 		return ToolError, ""
 	case e == nil && reply.Modern && member.Is(reply.Result, `"resultType"`, `"input_required"`):

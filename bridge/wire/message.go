@@ -22,6 +22,7 @@ type Message struct {
 	Method string // decoded; "" for a response
 	Params Params // Params.Raw is nil when the message has no params
 	Result []byte // raw; nil when absent
+	Usual  bool   // Result has no isError but false, no resultType but "complete", no task and no taskId
 	Error  []byte // the raw error object; nil when absent
 }
 

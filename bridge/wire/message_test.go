@@ -183,7 +183,7 @@ func routed(all []pair, l level) (map[string]json.RawMessage, bool) {
 
 var seeds = []string{
 	`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"x":[1,{}]},"_meta":{"progressToken":5,"k":"v"}}}`,
-	`{"jsonrpc":"2.0","id":"x","result":{"content":[]}}`, `{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"m"}}`,
+	`{"jsonrpc":"2.0","id":"x","result":{"content":[],"isError":false}}`, `{"jsonrpc":"2.0","id":1,"result":{"isError":true,"resultType":"task","taskId":"a"}}`, `{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"m"}}`,
 	"{\n \"method\" : \"m\",\r\n \"jsonrpc\" : \"2.0\" ,\"params\": { \"uri\" : \"u\" , \"_meta\" : { } } }\n",
 	`{"jsonrpc":"2.0","METHOD":"a"}`, `{"jsonrpc":"2.0","id":1,"method":"m","params":{"n\u0061me":"a","name":"b"}}`,
 	`{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{"io.modelcontextprotocol/clientInfo":{},"progressToken":"\u0061"}}}`,
@@ -220,11 +220,33 @@ func FuzzSplit(f *testing.F) {
 		if m.ID == nil {
 			want.ID = nil
 		}
-		w := Message{m.Raw, want.ID, want.Method, Params{Raw: want.Params}, want.Result, want.Error}
+		_, isTask := CreatedTask(m.Result)
+		kind := string(Lookup(m.Result, "resultType"))
+		if m.Usual && (isTask || kind != "" && kind != `"complete"` || string(Lookup(m.Result, "isError")) == "true") {
+			t.Fatalf("%q: the result is not usual", before)
+		}
+		w := Message{Raw: m.Raw, ID: want.ID, Method: want.Method, Params: Params{Raw: want.Params}, Result: want.Result, Error: want.Error}
 		if got, want := fmt.Sprintf("%q", parts(m)), fmt.Sprintf("%q", parts(w)); got != want {
 			t.Fatalf("%s, want %s", got, want)
 		}
 	})
+}
+
+func TestUsual(t *testing.T) {
+	for result, want := range map[string]bool{
+		`{}`: true, `{"content":[{"type":"text","text":"a \\n \"taskId\":1,\"isError\":true","isError":true,"taskId":1}]}`: true, `[]`: true, `1`: true,
+		`{"isError":false}`: true, `{"isError":true}`: false, `{"is\u0045rror":true}`: false, `{"isError":"false"}`: false, `{"isError":false,"isError":true}`: false,
+		`{"resultType":"complete"}`: true, `{"resultType":"input_required"}`: false, `{"resultType":"complet\u0065"}`: false,
+		`{"task":{"taskId":1}}`: false, `{"content":[],"t\u0061skId":"1"}`: false, `{"TaskID":"1"}`: false,
+	} {
+		m, err := Split([]byte(`{"jsonrpc":"2.0","result":` + result + `,"id":1}`))
+		if err != nil || m.Usual != want {
+			t.Errorf("%s: %v, %v", result, m.Usual, err)
+		}
+	}
+	if m, err := Split([]byte(seeds[0])); err != nil || m.Usual {
+		t.Errorf("a request: %v, %v", m.Usual, err)
+	}
 }
 
 func TestSplitAllocatesNothing(t *testing.T) {

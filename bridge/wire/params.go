@@ -40,7 +40,7 @@ const (
 	numKeys
 )
 
-// The keys of the envelope.
+// The keys of the envelope, and those of the result in it.
 const (
 	keyVersion = numKeys + iota
 	keyID
@@ -48,6 +48,12 @@ const (
 	keyParams
 	keyResult
 	keyError
+
+	// Those of a result.
+	keyIsError
+	keyResultType
+	keyResultTask
+	keyResultTaskID
 
 	allKeys
 )
@@ -65,6 +71,7 @@ var names = [allKeys]string{
 
 	keyVersion: "jsonrpc", keyID: "id", keyMethod: "method", keyParams: "params",
 	keyResult: "result", keyError: "error",
+	keyIsError: "isError", keyResultType: "resultType", keyResultTask: "task", keyResultTaskID: "taskId",
 }
 
 // String returns the key as a message spells it.

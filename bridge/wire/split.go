@@ -23,16 +23,18 @@ type level struct{ first, end Key }
 var (
 	paramsLevel   = level{Name, MetaProgressToken}
 	metaLevel     = level{MetaProgressToken, numKeys}
-	envelopeLevel = level{keyVersion, allKeys}
+	envelopeLevel = level{keyVersion, keyIsError}
+	resultLevel   = level{keyIsError, allKeys}
 )
 
 // A splitter is one pass over a message.
 type splitter struct {
 	b        []byte
-	envelope [allKeys - numKeys]span
+	envelope [keyIsError - numKeys]span
 	params   [numKeys]span // relative to base
 	base     int           // where params begin
 	oneID    bool          // there is one key id
+	unusual  bool          // the result has a member that Message.Usual excludes
 	wrong    *Error        // the first fault of the message, reported unless it is not JSON
 }
 
@@ -81,23 +83,32 @@ func (s *splitter) member(start int, l level, depth int) (int, string) {
 		to, fault = s.object(from, paramsLevel, depth)
 	case object && k == Meta:
 		to, fault = s.object(from, metaLevel, depth)
+	case object && k == keyResult:
+		to, fault = s.object(from, resultLevel, depth)
 	default:
 		to, fault = value(s.b, from, depth)
 	}
-	if k < numKeys {
-		s.params[k] = span{int32(start - s.base), int32(from - s.base), int32(to - s.base)}
-	} else {
-		s.envelope[k-numKeys] = span{int32(start), int32(from), int32(to)}
+	if fault != "" {
+		return to, fault
 	}
-	return to, fault
+	switch raw := s.b[from:to]; {
+	case k < numKeys:
+		s.params[k] = span{int32(start - s.base), int32(from - s.base), int32(to - s.base)}
+	case k < keyIsError:
+		s.envelope[k-numKeys] = span{int32(start), int32(from), int32(to)}
+	case k == keyIsError && string(raw) == "false", k == keyResultType && string(raw) == `"complete"`:
+	default:
+		s.unusual = true
+	}
+	return to, ""
 }
 
 // route looks up the key that is the string from start to end. It records a key that occurs twice
 // or in another letter case as wrong.
 func (s *splitter) route(start, end int, l level) (Key, bool) {
 	k, exact := match(s.b[start+1:end-1], l)
-	if k == l.end {
-		return 0, false
+	if k == l.end || l == resultLevel { // the other keys of a result are its readers' matter
+		return k, k != l.end
 	}
 	twice := k < numKeys && s.params[k] != span{} || k >= numKeys && s.envelope[k-numKeys] != span{}
 	if k == keyID {
@@ -141,6 +152,7 @@ func (s *splitter) fill(m *Message) *Error {
 	}
 	params, paramsAt := part(keyParams)
 	m.Result, _ = part(keyResult)
+	m.Usual = m.Result != nil && !s.unusual
 	m.Error, _ = part(keyError)
 	method, methodAt := part(keyMethod)
 	version, versionAt := part(keyVersion)
