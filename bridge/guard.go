@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -45,15 +46,17 @@ type Guard struct {
 	opts    GuardOptions
 	folded  []string // opts.Hidden, to compare keys with
 	lowered [][]byte // the same with the bit set in each byte that a small letter has, for mayBeIn
+	least   int      // the length of the shortest of them, in characters
 	last    atomic.Pointer[guardedList]
 }
 
 // NewGuard returns a guard of a source, which stays its owner's to close.
 func NewGuard(source Source, opts GuardOptions) *Guard {
 	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
-	g := &Guard{opts: opts}
+	g := &Guard{opts: opts, least: math.MaxInt}
 	for _, name := range opts.Hidden {
 		name = fold(name)
+		g.least = min(g.least, utf8.RuneCountInString(name))
 		lowered := []byte(name)
 		for i := range lowered {
 			lowered[i] |= 0x20
@@ -407,7 +410,7 @@ func (g *Guard) isMentioned(value json.RawMessage) bool {
 		return false
 	}
 	for written := range keysIn(value) {
-		if !g.mayBeIn(written) {
+		if len(written)-len(`""`) < g.least || !g.mayBeIn(written) {
 			continue
 		}
 		key, _ := wire.Text(written)

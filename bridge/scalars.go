@@ -33,25 +33,38 @@ func scalarEnd(raw []byte, i int) int {
 		}
 		return i + max(n, 1)
 	}
-	for from := i + 1; ; {
-		n := bytes.IndexByte(raw[from:], '"')
+	for end := i + 1; ; {
+		n := bytes.IndexByte(raw[end:], '"')
 		if n < 0 {
 			return len(raw)
 		}
-		before := raw[from : from+n]
-		from += n + 1
-		if escapes := len(before) - len(bytes.TrimRight(before, `\`)); escapes%2 == 0 { // else the quote is escaped
-			return from
+		end += n + 1
+		before := end - 2
+		for raw[before] == '\\' {
+			before--
+		}
+		if (end-before)%2 == 0 { // else the quote is escaped
+			return end
 		}
 	}
 }
 
-// keysIn iterates over the keys of all objects in a value, at any depth, as they are written.
+// keysIn iterates over the keys of all objects in a value, at any depth, as they are written. It passes
+// each byte once, too, and finds the next string by its quote.
 func keysIn(raw []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		for start, end := range scalars(raw) {
-			isKey := bytes.HasPrefix(bytes.TrimLeft(raw[end:], " \t\r\n"), []byte(":"))
-			if isKey && raw[start] == '"' && !yield(raw[start:end]) {
+		for end := 0; ; {
+			n := bytes.IndexByte(raw[end:], '"')
+			if n < 0 {
+				return
+			}
+			start := end + n
+			end = scalarEnd(raw, start)
+			next := end
+			for next < len(raw) && raw[next] <= ' ' {
+				next++
+			}
+			if next < len(raw) && raw[next] == ':' && !yield(raw[start:end]) {
 				return
 			}
 		}
