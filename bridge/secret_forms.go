@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"encoding/base64"
 	"fmt"
 	"net/url"
 	"slices"
@@ -11,7 +12,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// secretForms are forms of secrets that begin alike: how programs write them in texts, in JSON and in URLs.
+// secretForms are forms of secrets that begin alike: how programs write them in texts, in JSON, in URLs and
+// in base64.
 // A text is searched for the beginning, and then compared with each of them, so that no other one of them
 // is hidden in part.
 type secretForms struct {
@@ -25,22 +27,52 @@ func (s *Secrets) add(text string, anywhere bool) {
 	if text == "" {
 		return
 	}
-	for _, form := range written(text) {
+	s.all = withForms(s.all, written(text), anywhere)
+	if anywhere {
+		s.encoded = withForms(s.encoded, encoded(text), anywhere)
+	}
+}
+
+// withForms adds forms of a secret to those of others.
+func withForms(all []secretForms, forms []string, anywhere bool) []secretForms {
+	for _, form := range forms {
 		start := form[:min(len(form), cutValue-4)]
-		at := slices.IndexFunc(s.all, func(f secretForms) bool { return len(f.start) < len(start) || f.start == start })
+		at := slices.IndexFunc(all, func(f secretForms) bool { return len(f.start) < len(start) || f.start == start })
 		switch {
 		case at < 0:
-			s.all = append(s.all, secretForms{start, []string{form}, anywhere})
-		case s.all[at].start != start: // a longer one first, as another may be a part of it
-			s.all = slices.Insert(s.all, at, secretForms{start, []string{form}, anywhere})
+			all = append(all, secretForms{start, []string{form}, anywhere})
+		case all[at].start != start: // a longer one first, as another may be a part of it
+			all = slices.Insert(all, at, secretForms{start, []string{form}, anywhere})
 		default:
-			f := &s.all[at]
+			f := &all[at]
 			if f.anywhere = f.anywhere || anywhere; !slices.Contains(f.all, form) {
-				f.all = append(slices.Clip(f.all), form) // a copy of s has the same memory
+				f.all = append(slices.Clip(f.all), form) // a copy of all has the same memory
 			}
 		}
 	}
+	return all
 }
+
+// shortestEncoded is the length in bytes from which a secret is hidden in base64, too: what that has of a shorter
+// one may occur by chance.
+const shortestEncoded = 6
+
+// encoded returns what base64 has of a secret wherever it begins in what was encoded: the password of Basic
+// after its user, for example. It leaves out a character at either end that has bits of other bytes.
+func encoded(text string) (forms []string) {
+	if len(text) < shortestEncoded {
+		return nil
+	}
+	for before := range 3 {
+		part := base64.StdEncoding.EncodeToString(append(make([]byte, before), text...))
+		part = part[(8*before+5)/6 : 8*(before+len(text))/6]
+		forms = append(append(forms, written(part)...), urlAlphabet.Replace(part))
+	}
+	return forms
+}
+
+// urlAlphabet turns base64 into that of URLs and tokens.
+var urlAlphabet = strings.NewReplacer("+", "-", "/", "_")
 
 // written returns a text as it is, in JSON and in a URL, some of it more than once.
 func written(text string) []string {
@@ -93,6 +125,8 @@ func (e jsonEscape) escape(text string) string {
 	var b strings.Builder
 	for _, c := range text {
 		switch {
+		case !isEscaped(c):
+			b.WriteRune(c)
 		case strings.ContainsRune(e.unicode, c), e.ascii && c >= utf8.RuneSelf-1:
 			for _, unit := range utf16.AppendRune(nil, c) {
 				fmt.Fprintf(&b, format, unit)

@@ -15,19 +15,22 @@ import (
 // Secrets are texts that errors and logs must not show: credentials of a config, which a server may
 // repeat, and the hidden values of a call. The zero value and nil are empty. Add must not be called
 // once it is shared.
-type Secrets struct{ all []secretForms }
+type Secrets struct {
+	all     []secretForms
+	encoded []secretForms // those in base64, sought after the others, such as a whole header with one in it
+}
 
 // mask stands for a secret.
 const mask = "xxxxx"
 
-// Add adds a secret, as it is and as it is written in a URL and in JSON, unless it is "".
+// Add adds a secret, as it is and as it is written in a URL, in JSON and in base64, unless it is "".
 func (s *Secrets) Add(secret string) { s.add(secret, true) }
 
 // with returns a copy of s, which may be nil, with a hidden value.
 func (s *Secrets) with(value json.RawMessage) *Secrets {
 	own := &Secrets{}
 	if s != nil {
-		own.all = slices.Clone(s.all)
+		own.all, own.encoded = slices.Clone(s.all), s.encoded
 	}
 	own.addValue(value)
 	return own
@@ -66,6 +69,9 @@ func (s *Secrets) Hide(text string) string {
 	for i := range s.all {
 		text = s.all[i].hide(text)
 	}
+	for i := range s.encoded {
+		text = s.encoded[i].hide(text)
+	}
 	return text
 }
 
@@ -79,8 +85,10 @@ const (
 // hide hides a secret in a text.
 func (f *secretForms) hide(text string) string {
 	text = f.hideWhole(text)
-	for _, form := range f.all {
-		text = hideCut(text, form)
+	if strings.Contains(text, "…") {
+		for _, form := range f.all {
+			text = hideCut(text, form)
+		}
 	}
 	return text
 }

@@ -1,9 +1,11 @@
 package bridge
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -75,6 +77,41 @@ func TestFormsOfSecrets(t *testing.T) {
 	const plain = "sk-Proj_0123456789.abcdefghijklmnopqrstuvwxyz~ABC"
 	if own := (*Secrets)(nil).with([]byte(`"` + plain + `"`)); len(own.all) != 1 || len(own.all[0].all) != 1 {
 		t.Errorf("%d forms: %v", len(own.all), own.all)
+	}
+}
+
+// A credential is hidden in base64 wherever it begins and ends in what was encoded, in both alphabets and also where
+// that is in JSON or in a URL. Short ones and hidden values are not.
+func TestSecretsInBase64(t *testing.T) {
+	const secret = "p~~?>>ss\xffword??"
+	s := &Secrets{}
+	s.Add(secret)
+	s.Add("short")
+	s.addValue([]byte(`"hidden-value"`))
+	for before := range 4 {
+		for after := range 4 {
+			plain := []byte("ann:"[:before] + secret + ">?>!"[:after])
+			most := base64.StdEncoding.EncodedLen(before) + base64.StdEncoding.EncodedLen(after) + len("==")
+			std := base64.StdEncoding.EncodeToString(plain)
+			for _, text := range []string{
+				std, base64.RawStdEncoding.EncodeToString(plain), base64.URLEncoding.EncodeToString(plain),
+				strings.ReplaceAll(std, "/", `\/`), url.QueryEscape(std),
+			} {
+				front, back, found := strings.Cut(s.Hide(text), mask)
+				if rest, _ := url.QueryUnescape(front + back); !found || len(rest) > most {
+					t.Errorf("%d bytes before and %d after: %s becomes %s", before, after, text, s.Hide(text))
+				}
+			}
+		}
+	}
+	for text, want := range map[string]string{
+		"Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("ann:"+secret)): "Authorization: Basic YW5uOnxxxxxw==",
+		base64.StdEncoding.EncodeToString([]byte("short")):                                 "c2hvcnQ=",
+		base64.StdEncoding.EncodeToString([]byte("hidden-value")):                          "aGlkZGVuLXZhbHVl",
+	} {
+		if got := s.Hide(text); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
 	}
 }
 
