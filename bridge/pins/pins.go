@@ -101,6 +101,16 @@ func (p *Pins) Last(kind bridge.ListKind) *bridge.List {
 	return nil
 }
 
+// Instructions returns those that were accepted, as the member of an object; nil if they are not known.
+func (p *Pins) Instructions() []byte {
+	if b := p.book.Load(); b != nil {
+		if kept := b.Texts[instructions]; kept != nil && kept.Accepted != nil {
+			return kept.Accepted.Raw
+		}
+	}
+	return nil
+}
+
 // Problems names what is held back of the last lists.
 func (p *Pins) Problems() (all []bridge.Problem) {
 	for kind := range pinnedKinds() {

@@ -199,7 +199,7 @@ func lend(c *peer.Call) bool {
 	switch {
 	case c.Method == wire.MethodPromptsList:
 		reply(c, object{"prompts": []object{
-			{"name": "review", "description": "Reviews code.\nWith care.", "arguments": []object{{"name": "language", "description": "of the code", "required": true}, {"name": "json"}}},
+			{"name": "review", "description": "Reviews code.\nWith care.", "arguments": []object{{"name": "language", "description": "of the code", "required": true}, {"name": "json", "description": "for " + flag.Lookup("name").Value.String()}}},
 			{"name": "talk", "title": "A talk"}}})
 	case c.Method == wire.MethodPromptsGet && c.Name() == "talk":
 		reply(c, object{"messages": []object{{"role": "user", "content": text("Hello!")}, {"role": "assistant", "content": text("Good day.")}}})

@@ -348,7 +348,7 @@ func (s *serverState) printAccess(w io.Writer, now time.Time) {
 		output.Item(w, front, fmt.Sprintf("%d held back (mcpbridge pins %s)", s.Held, terminal.Inline(s.Name)))
 	}
 	if s.Findings > 0 {
-		output.Item(w, front, fmt.Sprintf("%d of what its tools say should be looked at (mcpbridge check)", s.Findings))
+		output.Item(w, front, fmt.Sprintf("%s on what it defines (mcpbridge check)", plural(s.Findings, "note")))
 	}
 }
 

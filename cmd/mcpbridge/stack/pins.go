@@ -44,13 +44,11 @@ func (s *Stack) seen(u *use) bridge.Source {
 	return u
 }
 
-// lastTools returns the tools that a server with "pin" has listed last, less what is held back; nil if that is
-// not known.
-func (s *Stack) lastTools(server string) *bridge.List {
-	if p := s.pins[server]; p != nil {
-		return p.Last(bridge.Tools)
+// define sets what a server with "pin" has defined last, less what is held back, as far as that is known.
+func (s *Stack) define(st *ServerState) {
+	if p := s.pins[st.Name]; p != nil {
+		st.Tools, st.Prompts, st.About = p.Last(bridge.Tools), p.Last(bridge.Prompts), p.Instructions()
 	}
-	return nil
 }
 
 // heldBack names what is held back of a server.

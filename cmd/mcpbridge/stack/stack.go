@@ -417,8 +417,8 @@ type ServerState struct {
 	Name     string
 	Required bool
 	Tools    *bridge.List // as the server lists them, less what is held back; nil if it cannot, and without Await unless it has "pin"
-	Prompts  *bridge.List // likewise; nil without Await, or if the server is lazy
-	About    []byte       // likewise: its description of itself, with its instructions
+	Prompts  *bridge.List // likewise; of Await nil if the server is lazy
+	About    []byte       // likewise: its description of itself with its instructions, without Await those alone
 	Held     int          // tools and prompts that are held back
 	Sandbox  string       // what is enforced, "" without a sandbox
 	Node     string       // the other node of the cluster that runs it for all, or is lent it
@@ -447,7 +447,8 @@ func (s *Stack) Clients() []*mcpclient.Client {
 
 func (s *Stack) server(i int) ServerState {
 	name := s.clients[i].Name()
-	state := ServerState{Status: s.clients[i].Status(), Name: name, Required: s.cfg.Servers[i].Required, Tools: s.lastTools(name), Held: len(s.heldBack(name)), Node: s.nodeOf(&s.cfg.Servers[i])}
+	state := ServerState{Status: s.clients[i].Status(), Name: name, Required: s.cfg.Servers[i].Required, Held: len(s.heldBack(name)), Node: s.nodeOf(&s.cfg.Servers[i])}
+	s.define(&state)
 	if policy := s.cfg.Servers[i].Sandbox; policy != nil {
 		state.Sandbox = policy.String()
 	}
