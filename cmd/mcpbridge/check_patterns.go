@@ -39,17 +39,23 @@ func (c *checker) idle(tools []toolformat.Tool) (notes []string) {
 	return notes
 }
 
-// unmet returns notes on what profiles and hidden values refer to and there is not: names that no caller has, and
+// unmet returns notes on what profiles, rules and hidden values refer to and there is not: names that no caller has, and
 // variables that are not set. The names of an issuer and of certificates are not known.
 func (c *checker) unmet() (notes []string) {
-	names := append(principals(c.cfg), "local", auth.OperatorName)
-	for _, p := range c.cfg.Profiles {
-		for _, pattern := range p.Principals {
+	names := append(principals(c.cfg), local, lentTo, auth.OperatorName)
+	look := func(where string, patterns []string) {
+		for _, pattern := range patterns {
 			known := slices.ContainsFunc(names, func(name string) bool { ok, _ := bridge.Match(pattern, name); return ok })
 			if !known && c.cfg.Auth.Issuer == "" && c.cfg.TLS.ClientCA == "" {
-				notes = append(notes, fmt.Sprintf("profiles.%s.principals: no token is for %q (mcpbridge token list shows those that token create has made)", p.Name, pattern))
+				notes = append(notes, fmt.Sprintf("%s: no token is for %q (mcpbridge token list shows those that token create has made)", where, pattern))
 			}
 		}
+	}
+	for _, p := range c.cfg.Profiles {
+		look("profiles."+p.Name+".principals", p.Principals)
+	}
+	for _, r := range c.cfg.Policy.Rules {
+		look("policy.rules: "+r.Name+": principals", r.Principals)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.cfg.Context)) {
 		variable := c.cfg.Context[name].Env
