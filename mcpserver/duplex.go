@@ -137,8 +137,8 @@ func (d *duplex) awaitAnswers(grace time.Duration, done <-chan struct{}) {
 	}
 }
 
-// endBox ends the outbox when the session has ended, with the answers to its requests.
+// endBox ends the outbox for the reason for which the session has ended, with the answers to its requests.
 func (d *duplex) endBox() {
 	d.awaitAnswers(answerGrace, d.box.done)
-	d.box.end(errClosing)
+	d.box.end(context.Cause(d.ctx))
 }

@@ -93,6 +93,35 @@ func connect(t *testing.T, s *Server) func() int {
 	}
 }
 
+// A WebSocket is closed with the reason for which its session ends.
+func TestWebSocketCloseReason(t *testing.T) {
+	for _, c := range []struct {
+		end  func(*Server)
+		code int
+		text string
+	}{
+		{func(s *Server) { s.Update(Options{Access: Access{Tokens: map[string]string{"ann": "another"}}}) },
+			websocket.ClosePolicyViolation, "the credentials are not accepted any more"},
+		{func(s *Server) { s.Close() }, websocket.CloseGoingAway, "the bridge is shutting down"},
+	} {
+		s := New(sourcetest.NewFake(), Options{Access: Access{Tokens: map[string]string{"ann": "a"}}})
+		front := httptest.NewServer(s.Handler())
+		d := websocket.Dialer{Subprotocols: []string{"mcp", "bearer.a"}}
+		conn, _, err := d.Dial("ws"+strings.TrimPrefix(front.URL, "http")+"/ws", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go c.end(s)
+		var closed *websocket.CloseError
+		if _, _, err = conn.ReadMessage(); !errors.As(err, &closed) || closed.Code != c.code || closed.Text != c.text {
+			t.Errorf("got %v, want %d and %q", err, c.code, c.text)
+		}
+		conn.Close()
+		s.Close()
+		front.Close()
+	}
+}
+
 // A handler of Options.Protected can be a WebSocket, with a token in a subprotocol or a ticket. It ends when
 // its token is revoked.
 func TestProtectedWebSocket(t *testing.T) {

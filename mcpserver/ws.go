@@ -151,8 +151,8 @@ func closeReason(err error) (code int, text string) {
 		return websocket.CloseMessageTooBig, "the message is too large"
 	case errors.Is(err, wire.ErrBinary):
 		return websocket.CloseUnsupportedData, "MCP has only text messages"
-	case errors.Is(err, errExpired):
-		return websocket.ClosePolicyViolation, errExpired.Error()
+	case errors.Is(err, errExpired), errors.Is(err, errShutOut):
+		return websocket.ClosePolicyViolation, err.Error()
 	case errors.Is(err, errClosing):
 		return websocket.CloseGoingAway, errClosing.Error()
 	}
