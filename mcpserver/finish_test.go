@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -32,5 +33,34 @@ func TestFinish(t *testing.T) {
 	}
 	if n := n.server.Pending(); n != 0 {
 		t.Errorf("%d requests are pending", n)
+	}
+}
+
+// pendingWriter takes note of how many requests are pending while its answer is written.
+type pendingWriter struct {
+	*httptest.ResponseRecorder
+	server *Server
+	was    int
+}
+
+func (w *pendingWriter) Write(p []byte) (int, error) {
+	w.was = w.server.Pending()
+	return w.ResponseRecorder.Write(p)
+}
+
+// A call that another node answers is pending, and a stream from there is not: it would hold up the end of this node.
+func TestPendingElsewhere(t *testing.T) {
+	n := newNoded(t)
+	elsewhere := strings.Replace(n.begin(t, "x"), "-", "b.1-", 1)
+	n.set(func() { n.owner = "b.1" })
+	for method, want := range map[string]int{http.MethodPost: 1, http.MethodGet: 0} {
+		r := httptest.NewRequest(method, "http://127.0.0.1/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":2,"method":"ping"}`))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Mcp-Session-Id", elsewhere)
+		w := &pendingWriter{httptest.NewRecorder(), n.server, -1}
+		n.server.Handler().ServeHTTP(w, r)
+		if w.was != want {
+			t.Errorf("%s: %d pending, want %d: HTTP %d %s", method, w.was, want, w.Code, w.Body)
+		}
 	}
 }

@@ -285,8 +285,10 @@ func (f *forwarding) to(run string) (answered bool) {
 	if f.body != nil {
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(f.body)), int64(len(f.body))
 	}
-	f.server.forwarded.Add(1)
-	defer f.server.forwarded.Add(-1)
+	if kind == forwardedCalls {
+		f.server.forwarded.Add(1)
+		defer f.server.forwarded.Add(-1)
+	}
 	w, ok := f.w.(*relayed)
 	if !ok {
 		w = &relayed{ResponseWriter: f.w}

@@ -35,7 +35,7 @@ type Server struct {
 	guesses  guesses          // of credentials
 	refused  atomic.Int64     // requests not let in
 
-	forwarded atomic.Int64 // requests that other nodes are answering
+	forwarded atomic.Int64 // requests that other nodes are answering, without streams
 	listening atomic.Int64 // requests of subscriptions/listen, which last as long as their clients want
 	finishing atomic.Bool  // no request begins any more
 
@@ -86,7 +86,8 @@ func (s *Server) Close() error {
 func (s *Server) Refused() int64 { return s.refused.Load() + s.opts().accounts.whole.lacks.Load() }
 
 // Pending returns how many requests of clients are being answered, here or by other nodes, or wait for an
-// answer of their client. Requests of subscriptions/listen are not counted, as they last as long as their clients want.
+// answer of their client. Streams are not counted, as they last as long as their clients want: neither GETs nor requests of
+// subscriptions/listen.
 func (s *Server) Pending() int {
 	whole := s.opts().accounts.whole
 	return int(whole.used[pendingCalls].Load() + whole.used[parkedCalls].Load() + s.forwarded.Load() - s.listening.Load())
