@@ -15,12 +15,7 @@ import (
 func (l *live) noteDefinitions(ctx context.Context) (stop func()) {
 	changed := make(chan struct{}, 1)
 	caller := l.operator()
-	caller.Notify = func(string, []byte) {
-		select {
-		case changed <- struct{}{}:
-		default:
-		}
-	}
+	caller.Notify = signalChanges(changed)
 	caller.Members = func(name string) bool {
 		return slices.ContainsFunc(l.Live.Stack().Config().Servers, func(s config.Server) bool { return s.Name == name && s.Pin && !s.Lazy })
 	}
@@ -48,5 +43,19 @@ func (l *live) noteDefinitions(ctx context.Context) (stop func()) {
 		cancel()
 		noting.Wait()
 		session.Close()
+	}
+}
+
+// signalChanges returns a Notify that sends to a channel with room for one when a list has changed. Servers notify of much
+// else, such as what they log.
+func signalChanges(changed chan<- struct{}) func(method string, params []byte) {
+	return func(method string, _ []byte) {
+		if method != bridge.Tools.Changed() && method != bridge.Prompts.Changed() {
+			return
+		}
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
 	}
 }
