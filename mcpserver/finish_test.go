@@ -5,6 +5,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
 // After Finish nothing begins, and whatever belongs to a request that has begun is taken.
@@ -62,5 +64,22 @@ func TestPendingElsewhere(t *testing.T) {
 		if w.was != want {
 			t.Errorf("%s: %d pending, want %d: HTTP %d %s", method, w.was, want, w.Code, w.Body)
 		}
+	}
+}
+
+// A request that was on its way when the Server was told to finish is refused, too.
+func TestFinishMeanwhile(t *testing.T) {
+	n := newNoded(t)
+	n.server.Finish()
+	m, err := wire.Split([]byte(`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w := httptest.NewRequest(http.MethodPost, "/mcp", nil), httptest.NewRecorder()
+	r.Header.Set("MCP-Protocol-Version", wire.ModernRevision)
+	r.Header.Set("Mcp-Method", m.Method)
+	n.server.postModern(w, r, identity{}, &m, accepted{json: true})
+	if !strings.Contains(w.Body.String(), errFinishing.Error()) || n.server.Pending() != 0 {
+		t.Errorf("%s, then %d are pending", w.Body, n.server.Pending())
 	}
 }

@@ -191,9 +191,15 @@ func (s *Server) postModern(w http.ResponseWriter, r *http.Request, sender ident
 		resp.writeJSON(w, s.opts().accounts.of(sender.principal))
 		return
 	}
-	own := s.opts().accounts.of(sender.principal)
-	if !own.take(pendingCalls, 1) {
-		refused := own.exhausted("pending requests", pendingCalls)
+	own, refused := s.opts().accounts.of(sender.principal), (*toolformat.Error)(nil)
+	switch {
+	case !own.take(pendingCalls, 1):
+		refused = own.exhausted("pending requests", pendingCalls)
+	case s.finishing.Load() && begins(m): // since post has looked
+		own.give(pendingCalls, 1)
+		refused = unavailable("%v", errFinishing)
+	}
+	if refused != nil {
 		refused.NotRun = true
 		resp := response{id: m.ID, reply: bridge.Failed(refused)}
 		resp.writeJSON(w, own)
