@@ -234,6 +234,7 @@ func (l *live) drain(ctx context.Context, settle, within time.Duration) (running
 func (l *live) finish() {
 	l.finishing.Store(true)
 	l.front.Finish()
+	l.chat.Finish()
 }
 
 // unlessFinishing refuses requests for a handler of models after finish.

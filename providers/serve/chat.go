@@ -78,6 +78,8 @@ type Chat struct {
 	end     context.CancelCauseFunc
 	work    sync.WaitGroup // pages, and prompts in progress
 
+	finishing atomic.Bool // no prompt begins any more
+
 	mu     sync.Mutex       // guards what follows
 	talks  map[string]*talk // by conversation
 	rested []*talk          // those without a page, since when they have none; some have got one again
@@ -103,6 +105,9 @@ func (c *Chat) Update(o ChatOptions) { c.opts.Store(o.withDefaults()) }
 
 // Running returns how many prompts are in progress.
 func (c *Chat) Running() int { return c.prompts.running() }
+
+// Finish makes the Chat refuse prompts from now on, so that Running becomes 0. Its pages stay connected.
+func (c *Chat) Finish() { c.finishing.Store(true) }
 
 // Close ends all prompts, whose conversations are saved, and all connections.
 func (c *Chat) Close() {

@@ -270,7 +270,7 @@ func (t *talk) run(id string, do func(context.Context, *providers.Conversation) 
 	if err != nil {
 		return toolformat.Errorf(toolformat.Unavailable, "%v", err)
 	}
-	if !t.chat.begin() {
+	if t.chat.finishing.Load() || !t.chat.begin() { // it is counted before, so that no other is once Running is 0
 		visit.leave()
 		return toolformat.Errorf(toolformat.Unavailable, "%v", errEnding)
 	}

@@ -370,6 +370,18 @@ func TestChatEnds(t *testing.T) {
 	}
 }
 
+// A page that stays connected while the bridge is about to end begins nothing new.
+func TestChatFinish(t *testing.T) {
+	f := newChatFront(t, serve.ChatOptions{}, says("Done."))
+	p := f.connect("ann")
+	p.open(object{})
+	f.chat.Finish()
+	p.send(object{"type": "prompt", "id": "p1", "text": "Hello."})
+	if refused, _ := p.until("refused"); f.chat.Running() != 0 {
+		t.Errorf("%v, %d prompts are in progress", refused, f.chat.Running())
+	}
+}
+
 // timedListener keeps the shortest time that a write to one of its connections may take.
 type timedListener struct {
 	net.Listener
