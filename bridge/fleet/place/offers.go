@@ -11,7 +11,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/fleet/engine"
 )
 
-// A Way returns what makes connections to a server, as what [Places.Link] returns.
+// A Way is [Places.Link] for one server, and for all principals.
 type Way func() (dial func(context.Context) (net.Conn, error), over <-chan struct{}, err error)
 
 // An offer is a server that a node offers to the others while it has a way to it, such as one that is lent there.
