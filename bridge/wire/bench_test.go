@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"testing"
 )
@@ -21,6 +22,10 @@ func payloads() map[string][]byte {
 		"numbers": list("12345.678,-9,0,1e5,42,"),
 		"objects": list(`{"id":12,"name":"Ada","tags":["a","b"],"ok":true,"text":"some words"},`),
 		"chinese": `"` + fill("漢字かな交じり文") + `"`,
+		"french":  `"` + fill("Dès Noël, où un zéphyr haï me vêt de glaçons würmiens, je dîne. ") + `"`,
+	}
+	if code, err := os.ReadFile("scan.go"); err == nil {
+		texts["code"] = string(AppendString(nil, fill(string(code))))
 	}
 	all := map[string][]byte{}
 	for name, text := range texts {

@@ -9,8 +9,8 @@
 // # Files
 //
 //   - Messages: message.go (Message, Split), split.go (the pass that finds the members routed on),
-//     scan.go (the JSON scanner), params.go and edit.go (Params and changes to them), append.go and
-//     quote.go (writing), json.go (reading and changing validated JSON), canonical.go (JSON to be compared),
+//     scan.go (the JSON scanner), plain_amd64.s and plain_other.go (its way through long strings),
+//     params.go and edit.go (Params and changes to them), append.go and quote.go (writing), json.go (reading and changing validated JSON), canonical.go (JSON to be compared),
 //     size.go (numbers of bytes).
 //   - Framings: buffer.go (pooled buffers, bodies), line.go and linewriter.go (a message a line),
 //     sse.go (server-sent events), ws.go (WebSocket).

@@ -5,3 +5,8 @@ package wire
 //
 //go:noescape
 func plain(b []byte, i int) int
+
+// stops returns a bit for each byte that special stops at.
+//
+//go:noescape
+func stops(b *[64]byte) uint64

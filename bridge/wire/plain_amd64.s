@@ -66,3 +66,26 @@ found:
 done:
 	MOVQ AX, ret+32(FP)
 	RET
+
+// func stops(b *[64]byte) uint64
+TEXT ·stops(SB), NOSPLIT, $0-16
+	MOVQ  b+0(FP), SI
+	MOVOU flip<>(SB), X0
+	MOVOU most<>(SB), X1
+	MOVOU backslash<>(SB), X2
+	STOPS(0(SI), X4, X5)
+	STOPS(16(SI), X6, X7)
+	STOPS(32(SI), X8, X9)
+	STOPS(48(SI), X10, X11)
+	PMOVMSKB X4, AX
+	PMOVMSKB X6, BX
+	PMOVMSKB X8, CX
+	PMOVMSKB X10, DX
+	SHLQ  $16, BX
+	SHLQ  $32, CX
+	SHLQ  $48, DX
+	ORQ   BX, AX
+	ORQ   CX, AX
+	ORQ   DX, AX
+	MOVQ  AX, ret+8(FP)
+	RET

@@ -187,45 +187,90 @@ func digits(b []byte, i int) int {
 
 // str scans a string, from its opening quote past its closing one.
 func str(b []byte, i int) (int, string) {
-	valid := true
+	var fault string
 	for i++; i < len(b); {
-		if i+8 <= len(b) {
-			stop := special(binary.LittleEndian.Uint64(b[i:]))
-			if stop == 0 {
-				i = plain(b, i+8)
-				continue
+		for end := i + 16; i < end && i+8 <= len(b); { // most end here
+			n := bits.TrailingZeros64(special(binary.LittleEndian.Uint64(b[i:]))) / 8
+			if i += n; n < 8 {
+				break
 			}
-			i += bits.TrailingZeros64(stop) / 8
 		}
-		switch c := b[i]; {
-		case c == '"':
+		if i == len(b) {
+			break
+		}
+		if b[i] == '"' {
 			return i + 1, ""
-		case c == '\\' && at(b, i+1) == '"': // frequent where a string holds JSON
-			i += 2
-		case c == '\\':
-			n := escape(b[i:])
-			if n == 0 {
-				return i, faultEscape
-			}
-			i += n
-		case c < ' ':
-			return i, faultControl
-		case c >= utf8.RuneSelf:
-			if i, valid = runes(b, i); !valid {
-				return i, faultUTF8
-			}
-		default:
-			i++
+		}
+		if i, fault = character(b, i); fault == "" {
+			i, fault = blocks(b, i)
+		}
+		if fault != "" {
+			return i, fault
 		}
 	}
 	return i, faultString
 }
 
+// blocks scans a string from i on, in blocks of 64 bytes, up to its closing quote or the last bytes of b.
+func blocks(b []byte, i int) (int, string) {
+	var fault string
+	for i+64 <= len(b) {
+		stop := stops((*[64]byte)(b[i:]))
+		if stop == 0 {
+			i = plain(b, i+64)
+			continue
+		}
+		next := 64
+		for ; stop != 0; stop = stop >> next << next {
+			at := i + bits.TrailingZeros64(stop)
+			if b[at] == '"' {
+				return at, ""
+			}
+			if b[at] == '\\' && at+1 < len(b) && escapes[b[at+1]] { // a call costs more
+				at += 2
+			} else if at, fault = character(b, at); fault != "" {
+				return at, fault
+			}
+			next = at - i // beyond 64, which clears all bits, if a character does not end in the block
+		}
+		i += max(next, 64)
+	}
+	return i, ""
+}
+
+// escapes has the characters that with a backslash before them are an escape sequence.
+var escapes = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}
+
+// character scans one character or more of a string, and not its closing quote.
+func character(b []byte, i int) (int, string) {
+	switch c := b[i]; {
+	case c == '\\':
+		n := escape(b[i:])
+		if n == 0 {
+			return i, faultEscape
+		}
+		return i + n, ""
+	case c < ' ':
+		return i, faultControl
+	case c < utf8.RuneSelf:
+		return i + 1, ""
+	}
+	end, valid := runes(b, i)
+	if !valid {
+		return end, faultUTF8
+	}
+	return end, ""
+}
+
 // runes skips the characters from i on that are not ASCII; ok is false where they are not UTF-8.
 func runes(b []byte, i int) (_ int, ok bool) {
 	for i < len(b) && b[i] >= utf8.RuneSelf {
+		// Those of two and three bytes, which are most; after 0xe0 and 0xed not all are valid.
 		if c := b[i]; c > 0xe0 && c < 0xf0 && c != 0xed && i+3 <= len(b) && b[i+1]&0xc0 == 0x80 && b[i+2]&0xc0 == 0x80 {
-			i += 3 // as most characters of the world; after 0xe0 and 0xed not all are valid
+			i += 3
+			continue
+		} else if c > 0xc1 && c < 0xe0 && i+2 <= len(b) && b[i+1]&0xc0 == 0x80 {
+			i += 2
 			continue
 		}
 		r, n := utf8.DecodeRune(b[i:])

@@ -40,7 +40,7 @@ func TestValid(t *testing.T) {
 	}
 }
 
-// TestPlain compares plain with special, for each byte at each place of some blocks.
+// TestPlain compares plain and stops with special, for each byte at each place of some blocks.
 func TestPlain(t *testing.T) {
 	for size := range 200 {
 		for from := range min(size, 20) + 1 {
@@ -51,6 +51,11 @@ func TestPlain(t *testing.T) {
 					stop := size
 					if special(uint64(c)|uint64(0x78787878787878)<<8) != 0 {
 						stop = i
+					}
+					if at := i % 64; size-i+at >= 64 {
+						if bits := stops((*[64]byte)(b[i-at:])); bits != 1<<at && stop == i || bits != 0 && stop == size {
+							t.Fatalf("stops of %d bytes with %#x at %d: %#x", size, c, i, bits)
+						}
 					}
 					if end := plain(b, from); end < max(from, stop-31) || end > stop {
 						t.Fatalf("plain of %d bytes from %d with %#x at %d: %d", size, from, c, i, end)
