@@ -74,10 +74,10 @@ func (cb *callback) isOurs(answer url.Values) bool {
 }
 
 // parse reads what a person has pasted: the address to which the browser was sent, or the code alone,
-// which is of no use without the verifier of this login.
-func (cb *callback) parse(text string) (url.Values, error) {
+// which is of no use without the verifier of this login. It has to be the address if that names the issuer.
+func (cb *callback) parse(text string, namesIssuer bool) (url.Values, error) {
 	text = strings.TrimSpace(text)
-	if !strings.ContainsAny(text, "?=&") {
+	if !namesIssuer && !strings.ContainsAny(text, "?=&") {
 		return url.Values{"code": {text}, "state": {cb.state}}, nil
 	}
 	if _, query, ok := strings.Cut(text, "?"); ok {
@@ -99,7 +99,7 @@ func (c *Client) code(a *authority, answer url.Values) (string, error) {
 	case named && issuer != a.Issuer:
 		return "", fmt.Errorf("the answer is that of another authorization server than %s: the login has been refused", a.Issuer)
 	case !named && a.NamesIssuer:
-		return "", fmt.Errorf("the answer does not say that it is from %s, as that promises: the login has been refused (of a pasted one, the whole address is needed)", a.Issuer)
+		return "", fmt.Errorf("the answer does not say that it is from %s, as that promises: the login has been refused", a.Issuer)
 	case answer.Has("error"):
 		refusal := &grantError{Code: c.visible(answer.Get("error")), Text: c.visible(answer.Get("error_description"))}
 		return "", fmt.Errorf("%s refuses the login: %w", a.Issuer, refusal)

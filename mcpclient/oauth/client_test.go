@@ -346,6 +346,7 @@ func TestEcho(t *testing.T) {
 	}
 	err := f.client(t, newMemory(), func(cfg *Config) { cfg.ClientID = "id" }).Login(t.Context(), nil, agree(t))
 	wantError(t, err, "gives no token: invalid_grant")
+	wantError(t, err, "or it was used before or came too late: log in again")
 	for _, name := range []string{"code", "code_verifier"} {
 		if value := f.forms[0].Get(name); value == "" || strings.Contains(err.Error(), value) {
 			t.Errorf("the error has the %s: %v", name, err)
@@ -376,8 +377,11 @@ func TestScopesOfCommand(t *testing.T) {
 	}
 }
 
+// What was pasted by mistake does not end a login, as a code alone would where the issuer names itself.
 func TestPaste(t *testing.T) {
 	f := newFake(t)
+	f.metadata["authorization_response_iss_parameter_supported"] = true
+	f.redirect = func(v url.Values) { v.Set("iss", f.URL) }
 	c := f.client(t, newMemory())
 	paste, wrong := make(chan string, 3), 0
 	err := c.Login(t.Context(), nil, Prompt{
@@ -389,12 +393,13 @@ func TestPaste(t *testing.T) {
 			if err == nil {
 				resp.Body.Close()
 				paste <- "http://localhost:1/callback?code=x&state=of-another"
+				paste <- "ls"
 				paste <- " " + resp.Header.Get("Location") + "\n"
 			}
 			return err
 		},
 	})
-	if err != nil || wrong != 1 {
+	if err != nil || wrong != 2 {
 		t.Errorf("got %v and %d complaints", err, wrong)
 	}
 }

@@ -170,7 +170,11 @@ func (l *login) exchange(ctx context.Context, answer url.Values) error {
 	t, err := l.grant(ctx, l.token, l.client, url.Values{
 		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {l.redirect}, "code_verifier": {l.verifier},
 	})
-	if err != nil {
+	var refusal *grantError
+	switch {
+	case errors.As(err, &refusal) && refusal.Code == "invalid_grant":
+		return fmt.Errorf("%s gives no token: %w: the code is not that of this login, or it was used before or came too late: log in again", l.authority.Issuer, err)
+	case err != nil:
 		return fmt.Errorf("%s gives no token: %w", l.authority.Issuer, err)
 	}
 	l.token = t
@@ -249,7 +253,7 @@ func (l *login) ask(ctx context.Context, callback *callback, prompt Prompt) (url
 				paste = nil
 				continue
 			}
-			answer, err := callback.parse(text)
+			answer, err := callback.parse(text, l.authority.NamesIssuer)
 			if err == nil {
 				return answer, nil
 			}
