@@ -94,7 +94,7 @@ func (s *session) reopen(ctx context.Context, id string, introduction []byte) er
 	s.id = id
 	// Its client may still name what the other node has numbered: streams, and questions.
 	number := time.Now().UnixMicro()
-	s.journal.last, s.questions.last = number, number
+	s.journal.before, s.journal.last, s.questions.last = number, number, number
 	source, failure := s.open(ctx, b.Revision, b.Capabilities, b.Info)
 	if failure != nil {
 		s.end(errEnded)

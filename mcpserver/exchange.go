@@ -149,7 +149,7 @@ func (s *Server) beginExchange(x *exchange, w http.ResponseWriter, r *http.Reque
 		x.key = keyIn(r.Header)
 	}
 	if s.opts().Nodes != nil {
-		x.repeated = r.Header.Get(headerRepeated) != ""
+		x.repeated = repeats(r)
 	}
 	if accept.events {
 		s.upgrader.watch(x)

@@ -384,6 +384,10 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request, target *ses
 		return
 	}
 	st := target.journal.find(number)
+	if repeats(r) && !target.journal.began(number) {
+		writeError(w, http.StatusNotFound, "the stream is not one of this node")
+		return
+	}
 	if number == 0 && (st == nil || after < 0) {
 		st = target.journal.sessionStream()
 	}

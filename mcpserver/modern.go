@@ -100,7 +100,7 @@ func (p *viewPool) call(ctx context.Context, v *view, c *modernCall, decorate fu
 		return bridge.Failed(err)
 	}
 	if c.repeated && !mayRepeat(ctx, v.source, &req.Request) {
-		return bridge.Failed(unknownOutcome(&req.Request))
+		return bridge.Failed(unknownOutcome(req.Method + " " + req.Target))
 	}
 	if c.http != nil && req.Method == wire.MethodToolsCall {
 		if err := v.checkParamHeaders(ctx, c.http, &req.Request); err != nil {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -85,6 +87,9 @@ func markForwarded(ctx context.Context, _ net.Conn) context.Context {
 // forwarded reports whether another node has forwarded a request.
 func forwarded(r *http.Request) bool { return r.Context().Value(forwardedKey{}) != nil }
 
+// repeats reports whether a request of a node may have run before.
+func repeats(r *http.Request) bool { return r.Header.Get(headerRepeated) != "" }
+
 // digest is of what the senders of a session's messages have in common.
 func (id *identity) digest() [sha256.Size]byte {
 	return sha256.Sum256([]byte(strings.Join([]string{id.principal.Name, id.credential, id.claims, id.profiles, id.profile}, "\x00")))
@@ -143,7 +148,10 @@ func (f *forwarding) answerSession(nodes Nodes, sender identity) (answered bool)
 	if f.crowded {
 		return f.fail(f.lost)
 	}
-	if !movable { // nobody else can go on with it
+	if !movable {
+		introduction = nil
+	}
+	if !movable && !f.begun {
 		if f.lost == nil || toolformat.AsError(f.lost).Code == toolformat.NotFound {
 			return f.ended()
 		}
@@ -166,7 +174,8 @@ func (f *forwarding) answerSession(nodes Nodes, sender identity) (answered bool)
 // adopt lets the run that goes on with the session of another one answer the request, or makes this one go on with it:
 // without an error it is here then, unless answered. It waits for a moment, as a node that was killed may start again at
 // once, so that it is known to have ended. What was sent there waits until that is known anyhow: where it is safe to do
-// so it is carried out again, and its client need not know.
+// so it is carried out again, and its client need not know. Where that run lives, and only the way to it was lost, it goes on
+// with an answer that has begun. Without an introduction no other run can go on with the session.
 func (f *forwarding) adopt(nodes Nodes, sender identity, run string, introduction []byte) (answered bool, err error) {
 	most := adoptTime
 	if f.sent {
@@ -174,20 +183,27 @@ func (f *forwarding) adopt(nodes Nodes, sender identity, run string, introductio
 	}
 	ctx, done := context.WithTimeout(f.r.Context(), most)
 	defer done()
-	for pause := adoptTime / 5; ; pause *= 2 {
+	for pause := adoptTime / 5; ; pause = min(2*pause, adoptTime) {
 		term, left := nodes.Term()
-		if left <= 0 {
+		owner, err := "", f.lost
+		switch {
+		case left <= 0 && !f.sent:
 			return false, errAlone
+		case left <= 0:
+			err = errAlone
+		case introduction != nil:
+			owner, err = nodes.Adopt(ctx, f.key, run, func() bool { return f.account.mayStay(maxStaying) })
 		}
-		owner, err := nodes.Adopt(ctx, f.key, run, func() bool { return f.account.mayStay(maxStaying) })
 		switch {
 		case err == nil && owner == "":
 			err = f.server.adopt(ctx, f.key, sender, introduction, term)
 		case err == nil: // NATS names the owner, which answers itself. The session outlives it if it has ended just now.
-			if f.to(owner) {
+			if f.resume(owner) || !f.resumable() && f.to(owner) {
 				return true, nil
 			}
 			err = unavailable("%v", f.lost)
+		case toolformat.AsError(err).Code != toolformat.NotFound && f.resume(run):
+			return true, nil
 		}
 		if err == nil || f.crowded || toolformat.AsError(err).Code == toolformat.NotFound {
 			return false, err
@@ -195,6 +211,8 @@ func (f *forwarding) adopt(nodes Nodes, sender identity, run string, introductio
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
+			return false, err
+		case <-f.server.ctx.Done():
 			return false, err
 		}
 	}
@@ -268,35 +286,27 @@ func (s *Server) newForwarding(w http.ResponseWriter, r *http.Request, sender br
 	return &forwarding{server: s, account: s.opts().accounts.of(sender), w: w, r: r, message: m, body: body}
 }
 
-// to forwards the request to a run, and reports whether it has been answered, or its client has left.
+// to forwards the request to a run, and reports whether it has been answered, or its client has left. Where it may have run
+// before, a refusal is no answer: it would say that it has not.
 func (f *forwarding) to(run string) (answered bool) {
-	r, kind := f.r, forwardedCalls
-	if r.Method == http.MethodGet {
-		kind = forwardedStreams
-	}
-	if f.crowded = !f.account.take(kind, 1); f.crowded {
-		f.lost = f.account.exhausted("requests that wait for other nodes", kind)
-		return false
-	}
-	defer f.account.give(kind, 1)
+	r := f.r
 	if f.sent {
 		r = f.repeated()
 	}
 	if f.body != nil {
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(f.body)), int64(len(f.body))
 	}
-	if kind == forwardedCalls {
-		f.server.forwarded.Add(1)
-		defer f.server.forwarded.Add(-1)
-	}
 	w, ok := f.w.(*relayed)
 	if !ok {
 		w = &relayed{ResponseWriter: f.w}
 	}
-	sent, err := f.server.opts().Nodes.Forward(w, r, run, f.key)
-	f.sent, f.lost = f.sent || sent, err
+	w.id = ""
+	sent := f.forward(w, r, run, f.sent && f.asks())
+	f.sent = f.sent || sent
 	switch {
-	case err == nil || f.r.Context().Err() != nil:
+	case f.crowded:
+		return false
+	case f.lost == nil || f.r.Context().Err() != nil:
 		return true
 	case !w.begun:
 		return false
@@ -305,6 +315,66 @@ func (f *forwarding) to(run string) (answered bool) {
 	}
 	f.w, f.begun = w, true
 	return w.answers(f.message)
+}
+
+// resumable reports whether the run that has begun a stream of events may go on with it.
+func (f *forwarding) resumable() bool {
+	w, ok := f.w.(*relayed)
+	return ok && w.id != ""
+}
+
+// resume lets a run go on with the stream of events that it has begun, as the client could, and reports whether the request
+// has been answered.
+func (f *forwarding) resume(run string) (answered bool) {
+	if !f.resumable() {
+		return false
+	}
+	w, r := f.w.(*relayed), f.repeated()
+	r.Method, r.Body, r.ContentLength = http.MethodGet, http.NoBody, 0
+	r.Header.Set(mcp.HeaderLastEventID, w.id)
+	f.forward(w, r, run, true)
+	switch {
+	case f.crowded:
+		return false
+	case f.r.Context().Err() != nil:
+		return true
+	case w.refused == http.StatusNotFound: // it is another run's
+		w.id = ""
+	case w.refused != 0:
+	case !w.goOn():
+		panic(http.ErrAbortHandler)
+	case w.answers(f.message):
+		return true
+	case f.lost == nil:
+		return f.fail(errors.New("the rest of the answer is lost"))
+	}
+	return false
+}
+
+// forward forwards a request to a run, and sets crowded or lost if its answer is not whole, or a refusal while it is to be
+// patient.
+func (f *forwarding) forward(w *relayed, r *http.Request, run string, patient bool) (sent bool) {
+	kind := forwardedCalls
+	if f.r.Method == http.MethodGet {
+		kind = forwardedStreams
+	}
+	if f.crowded = !f.account.take(kind, 1); f.crowded {
+		f.lost = f.account.exhausted("requests that wait for other nodes", kind)
+		return false
+	}
+	defer f.account.give(kind, 1)
+	if kind == forwardedCalls {
+		f.server.forwarded.Add(1)
+		defer f.server.forwarded.Add(-1)
+	}
+	if w.patient, w.refused = patient, 0; patient {
+		w.later = http.Header{}
+	}
+	sent, f.lost = f.server.opts().Nodes.Forward(w, r, run, f.key)
+	if w.patient = false; w.refused != 0 && f.lost == nil {
+		f.lost = unavailable("node %s has not answered: HTTP %d", run, w.refused)
+	}
+	return sent
 }
 
 // repeated returns the request to be carried out again: it says that it may have run before. Requests of one connection
@@ -331,6 +401,8 @@ func (f *forwarding) ended() (answered bool) {
 func (f *forwarding) fail(why error) (answered bool) {
 	f.server.log.Log(slog.LevelWarn, "a node that owns something is lost, or cannot be reached", "cause", why)
 	switch {
+	case f.server.ctx.Err() != nil && f.resumable():
+		panic(http.ErrAbortHandler) // its client can go on with the stream at another node
 	case f.sent && f.asks():
 		m := f.message
 		resp := response{id: m.ID, reply: bridge.Failed(unavailable("the node that carried out %s was lost: it is unknown whether it ran", m.Method))}

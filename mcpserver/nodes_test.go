@@ -29,6 +29,9 @@ type fakeNodes struct {
 	later int        // how often fate is told before it is not so any more; 0 means that it stays
 	sent  bool       // a request reaches the owner, and gets no answer
 	away  error      // of NATS
+	alone bool       // another node may go on with the sessions of this one
+
+	carry func(http.ResponseWriter, *http.Request) (sent bool, err error) // of Forward, if it is not nil
 	term  context.Context
 	end   context.CancelFunc
 }
@@ -60,6 +63,9 @@ func (n *fakeNodes) Open(purpose, sealed string) (data []byte, run string, ok bo
 }
 
 func (n *fakeNodes) Forward(w http.ResponseWriter, r *http.Request, run, _ string) (sent bool, err error) {
+	if n.carry != nil {
+		return n.carry(w, r)
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
@@ -103,6 +109,9 @@ func (n *fakeNodes) Adopt(_ context.Context, _, _ string, may func() bool) (stri
 func (n *fakeNodes) Term() (context.Context, time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.alone {
+		return n.term, 0
+	}
 	return n.term, time.Hour
 }
 

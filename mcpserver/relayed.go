@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"bytes"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -17,7 +18,11 @@ type relayed struct {
 	event  []byte      // the beginning of the last event
 	whole  bool        // which has ended
 	line   bool        // the last byte has ended a line
-	later  http.Header // of an answer that goes on, which the client does not get; nil before
+	id     string      // of the last event of the node's that has one and is whole; "" if nothing is known of it
+	later  http.Header // of an answer after the first, which the client gets only if nothing has begun; nil before
+
+	patient bool // an answer after the first that is a refusal is dropped
+	refused int  // its status then; 0 means none
 }
 
 // eventHead is how many bytes of an event are kept: what is before a message, and its beginning.
@@ -35,7 +40,10 @@ func (a *relayed) Header() http.Header {
 func (a *relayed) WriteHeader(status int) {
 	isEvents := strings.HasPrefix(a.Header().Get("Content-Type"), "text/event-stream")
 	switch {
-	case a.later == nil:
+	case a.patient && status/100 != 2:
+		a.refused = status
+	case !a.begun:
+		maps.Copy(a.ResponseWriter.Header(), a.later)
 		a.begun, a.events = true, isEvents
 		a.ResponseWriter.WriteHeader(status)
 	case status != http.StatusOK || !isEvents:
@@ -45,6 +53,9 @@ func (a *relayed) WriteHeader(status int) {
 
 // Write implements http.ResponseWriter.
 func (a *relayed) Write(p []byte) (int, error) {
+	if a.refused != 0 {
+		return len(p), nil
+	}
 	if !a.begun {
 		a.WriteHeader(http.StatusOK)
 	}
@@ -72,6 +83,18 @@ func (a *relayed) note(p []byte) {
 		a.line = part[len(part)-1] == '\n'
 		a.event = append(a.event, part[:min(len(part), eventHead-len(a.event))]...)
 		p = p[len(part):]
+		if a.whole {
+			a.noteID()
+		}
+	}
+}
+
+// noteID takes note of the id of a whole event, which is before its data.
+func (a *relayed) noteID() {
+	rest := bytes.TrimPrefix(a.event, []byte("event: message\n"))
+	if rest, is := bytes.CutPrefix(rest, []byte("id: ")); is {
+		id, _, _ := bytes.Cut(rest, []byte("\n"))
+		a.id = string(id)
 	}
 }
 

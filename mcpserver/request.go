@@ -216,6 +216,6 @@ func mayRepeat(ctx context.Context, source bridge.Session, req *bridge.Request) 
 }
 
 // unknownOutcome is the answer to a request that is not carried out again.
-func unknownOutcome(req *bridge.Request) *toolformat.Error {
-	return unavailable("the bridge ended while %s %s was under way: it is unknown whether it ran", req.Method, req.Target)
+func unknownOutcome(request string) *toolformat.Error {
+	return unavailable("the bridge ended while %s was under way: it is unknown whether it ran", request)
 }

@@ -194,7 +194,11 @@ func (s *session) beginRequest(ctx context.Context, m *wire.Message, work *sync.
 
 func (s *session) carryOut(p *pendingRequest, m *wire.Message, back bridge.Back) (r response, ok bool) {
 	if p.refused != nil {
-		p.refused.NotRun = true
+		if x, ok := back.(*exchange); ok && x.repeated || s.isRepeated(m) { // it may even run still
+			p.refused = unknownOutcome(m.Method)
+		} else {
+			p.refused.NotRun = true
+		}
 		return response{id: m.ID, reply: bridge.Failed(p.refused)}, true
 	}
 	defer s.endRequest(p)
@@ -251,7 +255,7 @@ func (s *session) dispatch(ctx context.Context, m *wire.Message, back bridge.Bac
 		return bridge.Failed(err)
 	}
 	if repeated && !mayRepeat(ctx, o.source, req) {
-		return bridge.Failed(unknownOutcome(req))
+		return bridge.Failed(unknownOutcome(req.Method + " " + req.Target))
 	}
 	if m.Method == wire.MethodSetLevel {
 		return s.setLevel(ctx, o, req)

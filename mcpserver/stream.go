@@ -200,6 +200,7 @@ type journal struct {
 	mu      sync.Mutex // guards the fields below
 	entries []event
 	bytes   int               // of the events
+	before  int64             // number of a stream that this node has not begun
 	last    int64             // number of a stream
 	streams map[int64]*stream // those that have not ended, by number
 	ended   bool
@@ -233,6 +234,13 @@ func (j *journal) newStream() *stream {
 	defer j.mu.Unlock()
 	j.last++
 	return j.register(&stream{session: j.session, number: j.last, seq: new(atomic.Int64)})
+}
+
+// began reports whether this node has begun the stream of that number.
+func (j *journal) began(number int64) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.before < number && number <= j.last
 }
 
 // sessionStream returns the session's GET stream: a new one if it is the first, or the client was

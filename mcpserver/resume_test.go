@@ -1,0 +1,163 @@
+package mcpserver
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
+)
+
+const (
+	firstEvent = "event: message\nid: 1-1\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}\n\n"
+	lastEvent  = "event: message\nid: 1-2\ndata: {\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}\n\n"
+)
+
+// sendEvents answers with a stream of events.
+func sendEvents(w http.ResponseWriter, events string) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.WriteHeader(http.StatusOK)
+	io.WriteString(w, events)
+	http.NewResponseController(w).Flush()
+}
+
+// Where the way to a node is lost, which goes on itself, so does its answer: the client need not know.
+func TestStreamIsResumed(t *testing.T) {
+	noLink := toolformat.Errorf(toolformat.Unavailable, "no link")
+	for _, c := range []struct {
+		name    string
+		client  string   // of the session, whose length says whether it can move
+		answers []string // to what follows the request: "" for no link, "503", or what a stream still has
+		ends    bool     // this node does
+		rest    string   // of the answer after firstEvent; "" if it breaks off there
+	}{
+		{"at once", "x", []string{lastEvent}, false, lastEvent},
+		{"later", "x", []string{"", "503", lastEvent}, false, lastEvent},
+		{"of a session that cannot move", strings.Repeat("x", maxBeginning), []string{"", lastEvent}, false, lastEvent},
+		{"not kept", "x", []string{": \n\n"}, false, "it is unknown whether it ran"},
+		{"this node ends", "x", []string{""}, true, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n := newNoded(t)
+			n.by = "b.1"
+			id := n.begin(t, c.client)
+			n.server.sessions.endSession(n.server.sessions.sessions[id]) // as after this node's start
+			n.set(func() { n.fate, n.alone = noLink, c.ends })
+			var asked atomic.Int32
+			n.carry = func(w http.ResponseWriter, r *http.Request) (sent bool, err error) {
+				count := int(asked.Add(1))
+				if count == 1 {
+					sendEvents(w, firstEvent)
+					if c.ends {
+						n.server.stop(errClosing)
+					}
+					return true, errors.New("the link was lost")
+				}
+				if last := r.Header.Get("Last-Event-ID"); r.Method != http.MethodGet || last != "1-1" || r.ContentLength != 0 {
+					t.Errorf("%s, Last-Event-ID %q", r.Method, last)
+				}
+				switch answer := c.answers[count-2]; answer {
+				case "":
+					return false, noLink
+				case "503":
+					writeError(w, http.StatusServiceUnavailable, "not now")
+				default:
+					sendEvents(w, answer)
+				}
+				return true, nil
+			}
+			resp := n.send(t, http.MethodPost, id, `{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+			defer resp.Body.Close()
+			raw, err := io.ReadAll(resp.Body)
+			rest, begun := strings.CutPrefix(string(raw), firstEvent)
+			if !begun || !strings.Contains(rest, c.rest) || (err != nil) != (c.rest == "") || int(asked.Load()) != 1+len(c.answers) {
+				t.Errorf("%q, %v after %d requests", raw, err, asked.Load())
+			}
+			if c.rest == lastEvent && rest != lastEvent {
+				t.Errorf("%q", raw)
+			}
+		})
+	}
+}
+
+// A request that may have run is sent to the node that has the session now until it is answered: a refusal would say that it
+// has not run. Who has begun to answer it goes on with that instead.
+func TestSentAgain(t *testing.T) {
+	const response = `{"jsonrpc":"2.0","id":2,"result":{}}`
+	for _, c := range []struct {
+		name  string
+		begun bool     // an answer
+		steps []string // what follows: a method, and a status or what is answered
+		want  string
+	}{
+		{"lost as a whole", false, []string{"POST 503", "POST 404", "POST " + response}, response},
+		{"same node", true, []string{"GET 503", "GET " + lastEvent}, firstEvent + lastEvent},
+		{"another node", true, []string{"GET 404", "POST 503", "POST " + lastEvent}, firstEvent + lastEvent},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n := newNoded(t)
+			n.by = "b.1"
+			id := n.begin(t, "x")
+			n.server.sessions.endSession(n.server.sessions.sessions[id]) // as after this node's start
+			n.set(func() { n.owner = "c.1" })
+			asked := 0
+			n.carry = func(w http.ResponseWriter, r *http.Request) (sent bool, err error) {
+				if asked++; asked == 1 {
+					if c.begun {
+						sendEvents(w, firstEvent)
+					}
+					return true, errors.New("the link was lost")
+				}
+				method, answer, _ := strings.Cut(c.steps[asked-2], " ")
+				if r.Method != method || !repeats(r) {
+					t.Errorf("%s, want %s: %v", r.Method, method, r.Header)
+				}
+				switch {
+				case len(answer) == 3:
+					status, _ := strconv.Atoi(answer)
+					writeError(w, status, "not now")
+				case answer[0] == '{':
+					io.WriteString(w, answer)
+				default:
+					sendEvents(w, answer)
+				}
+				return true, nil
+			}
+			resp := n.send(t, http.MethodPost, id, `{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+			defer resp.Body.Close()
+			raw, err := io.ReadAll(resp.Body)
+			if string(raw) != c.want || resp.StatusCode != http.StatusOK || err != nil || asked != 1+len(c.steps) {
+				t.Errorf("%s %q, %v after %d requests", resp.Status, raw, err, asked)
+			}
+		})
+	}
+}
+
+// A request that is refused, and may have run before, is not said not to have run: it may run still.
+func TestRepeatedWhilePending(t *testing.T) {
+	n := newNoded(t)
+	id := n.begin(t, "x")
+	own := n.server.sessions.sessions[id]
+	defer own.endRequest(own.beginRequest(t.Context(), &wire.Message{ID: []byte("2")}, nil))
+	for again, want := range map[string]bool{"": false, "1": true} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, n.url, strings.NewReader(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo"}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header = http.Header{"Content-Type": {"application/json"}, "Mcp-Session-Id": {id}, headerRepeated: {again}}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		raw, _ := io.ReadAll(resp.Body)
+		if unknown := strings.Contains(string(raw), "it is unknown whether it ran"); unknown != want || strings.Contains(string(raw), `"notRun":true`) == want {
+			t.Errorf("repeated %q: %s", again, raw)
+		}
+	}
+}
