@@ -1,12 +1,16 @@
 package fleet
 
 import (
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gorilla/websocket"
+
+	"github.com/mcpbridge/mcpbridge/bridge/fleet/internal/mux"
 )
 
 // Much is written in messages that a slow connection takes one after the other, each in its own time.
@@ -30,6 +34,27 @@ func TestConnParts(t *testing.T) {
 	for i := range 4 {
 		if _, part, err := ws.ReadMessage(); err != nil || len(part) > messageBytes {
 			t.Errorf("message %d: %d bytes, %v", i, len(part), err)
+		}
+	}
+}
+
+// A direct connection on which nothing was sent is not used when the other node may have closed it: what is sent there is lost.
+func TestDirectUnused(t *testing.T) {
+	for _, c := range []struct {
+		opened time.Duration // ago
+		used   bool
+	}{{0, true}, {directNew / 2, true}, {directNew + time.Second, false}} {
+		a, b := net.Pipe()
+		defer b.Close()
+		link := mux.New(a, true, peerTerms())
+		defer link.Close()
+		p := &peer{link: link, direct: directConn{accepted: true}}
+		unused, other := net.Pipe()
+		defer other.Close()
+		x := newExchange(unused, link)
+		p.setDirect(x, time.Now().Add(-c.opened))
+		if got := p.takeDirect(""); (got == x) != c.used {
+			t.Errorf("opened %s ago: used %v", c.opened, !c.used)
 		}
 	}
 }

@@ -25,6 +25,9 @@ const (
 	// directKept is how long it is kept for requests of the same key, while others have a stream.
 	directKept = time.Second
 
+	// directNew is how long one that has been opened may wait for its first request, which the other node expects within 10 s.
+	directNew = 5 * time.Second
+
 	directRetry = time.Minute // since one could not be opened
 )
 
@@ -81,13 +84,18 @@ func (p *peer) openDirect(link *mux.Mux) {
 		return
 	}
 	x := newExchange(direct{c}, link)
+	p.setDirect(x, time.Now())
+}
+
+// setDirect makes a connection that was opened at a time the direct one, unless its link is lost or there is another one.
+func (p *peer) setDirect(x *exchange, opened time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.link != link || p.direct.x != nil {
+	if p.link != x.link || p.direct.x != nil {
 		x.Close()
 		return
 	}
-	p.direct.x, x.idle = x, time.Now()
+	p.direct.x, x.idle = x, opened.Add(directNew-directTime)
 }
 
 // giveUp closes an exchange on which something has failed, or may still come.
