@@ -71,6 +71,7 @@ func runLend(ctx context.Context, args []string, std streams) error {
 		o.Lend = nil
 		return o
 	}
+	defer l.noteDefinitions(ctx)()
 	l.front = mcpserver.New(lent{l, f.profile}, l.options(cfg))
 	begin()
 	if cfg.Path != "" {

@@ -3,7 +3,9 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -168,6 +170,30 @@ func (p *pinned) accepts(t *testing.T, c *client.Client, legacy bool) {
 	if got := toolsOfClient(t, p.ctx, c); got != "read send" {
 		t.Errorf("it lists %s", got)
 	}
+}
+
+// What a server defines is looked at by lend, too, before a client lists it.
+func TestLendNotesDefinitions(t *testing.T) {
+	p := newPinned(t)
+	lend := p.command("lend", "--to", "ws://127.0.0.1:1", "--config", p.config)
+	lend.Env = append(lend.Env, hubVariable+"=token")
+	printed, err := lend.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lend.Cancel = func() error { return lend.Process.Signal(os.Interrupt) }
+	if err := lend.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(printed)
+	for lines.Scan() && !strings.Contains(lines.Text(), "tool send is held back") {
+	}
+	if lines.Text() == "" {
+		t.Error("it has not looked at what the server defines")
+	}
+	lend.Process.Signal(os.Interrupt)
+	io.Copy(io.Discard, printed)
+	lend.Wait()
 }
 
 func toolsOfClient(t *testing.T, ctx context.Context, c *client.Client) string {
