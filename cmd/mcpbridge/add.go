@@ -228,7 +228,11 @@ func (a *addition) connect(ctx context.Context, cfg *config.Config) error {
 		err = a.share("it asks its client (%s)", strings.Join(a.checked.Asks, ", "))
 	}
 	a.note(`"trust": false: what its tools say about themselves, such as being read-only, decides nothing until you set it to true`)
-	a.note(`"pin": true: its tools, prompts and instructions stay as they are now; what is new or has changed is held back until mcpbridge pins accept %s`, a.flags.name)
+	seen := "now"
+	if !a.checked.OK {
+		seen = "first seen"
+	}
+	a.note(`"pin": true: its tools, prompts and instructions stay as they are %s; what is new or has changed is held back until mcpbridge pins accept %s`, seen, a.flags.name)
 	return err
 }
 
