@@ -346,22 +346,22 @@ func (m *member) prefix(members int) string {
 // character: github__* matches every name with that prefix. The error is path.ErrBadPattern, which
 // a match with any name finds, also with "".
 func Match(pattern, name string) (bool, error) {
-	if prefix, open := strings.CutSuffix(pattern, "*"); open && isLiteral(prefix) {
-		return strings.HasPrefix(name, prefix), nil
-	}
-	// A slash is special to path.Match. A NUL occurs neither in names nor in patterns.
-	return path.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
-}
-
-// isLiteral reports whether a pattern matches itself alone.
-func isLiteral(pattern string) bool {
 	for i := range len(pattern) {
-		switch pattern[i] {
-		case '*', '?', '[', '\\':
-			return false
+		if c := pattern[i]; c == '?' || c == '[' || c == '\\' {
+			// A slash is special to path.Match. A NUL occurs neither in names nor in patterns.
+			return path.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
 		}
 	}
-	return true
+	literal, rest, open := strings.Cut(pattern, "*")
+	if !open {
+		return name == pattern, nil
+	}
+	for name, ok := strings.CutPrefix(name, literal); ok; _, name, ok = strings.Cut(name, literal) {
+		if literal, rest, open = strings.Cut(rest, "*"); !open {
+			return strings.HasSuffix(name, literal), nil
+		}
+	}
+	return false, nil
 }
 
 // matchAny reports whether a name matches one of some patterns.

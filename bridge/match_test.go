@@ -1,6 +1,8 @@
 package bridge_test
 
 import (
+	"path"
+	"strings"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -13,6 +15,12 @@ func TestMatch(t *testing.T) {
 	}{
 		{"github__*", "github__create_issue", true, false},
 		{"github__*", "github__repos/get", true, false},
+		{"*hub*is*", "github__create_issue", true, false},
+		{"*issue*issue", "github__create_issue", false, false},
+		{"a*b*c", "abbc", true, false},
+		{"a*b*c", "acb", false, false},
+		{"a*a", "a", false, false},
+		{"**", "a", true, false},
 		{"github__*", "gitlab__create_issue", false, false},
 		{"repos/*", "repos/get/all", true, false},
 		{"repos/*", "repos", false, false},
@@ -33,4 +41,19 @@ func TestMatch(t *testing.T) {
 			t.Errorf("Match(%q, %q) = %t, %v", c.pattern, c.name, got, err)
 		}
 	}
+}
+
+// FuzzMatch compares bridge.Match with path.Match, where there is no slash.
+func FuzzMatch(f *testing.F) {
+	f.Add("*a*b*", "xaxbx")
+	f.Add("a*[b]", "aab")
+	f.Fuzz(func(t *testing.T, pattern, name string) {
+		if strings.Contains(pattern+name, "/") {
+			return
+		}
+		got, err := bridge.Match(pattern, name)
+		if want, fault := path.Match(pattern, name); got != want || err != fault {
+			t.Errorf("Match(%q, %q) = %t, %v, want %t, %v", pattern, name, got, err, want, fault)
+		}
+	})
 }
