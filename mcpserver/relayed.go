@@ -53,7 +53,7 @@ func (a *relayed) WriteHeader(status int) {
 
 // Write implements http.ResponseWriter.
 func (a *relayed) Write(p []byte) (int, error) {
-	if a.refused != 0 {
+	if a.patient && a.refused != 0 {
 		return len(p), nil
 	}
 	if !a.begun {

@@ -161,3 +161,27 @@ func TestRepeatedWhilePending(t *testing.T) {
 		}
 	}
 }
+
+// What follows an answer that was refused reaches the client: that of this node, which has gone on with the session.
+func TestRefusedThenAdopted(t *testing.T) {
+	n := newNoded(t)
+	n.by = "b.1"
+	id := n.begin(t, "x")
+	n.server.sessions.endSession(n.server.sessions.sessions[id]) // as after this node's start
+	n.set(func() { n.fate, n.later = toolformat.Errorf(toolformat.Unavailable, "no link"), 1 })
+	asked := 0
+	n.carry = func(w http.ResponseWriter, r *http.Request) (sent bool, err error) {
+		if asked++; asked == 1 {
+			sendEvents(w, firstEvent)
+			return true, errors.New("the link was lost")
+		}
+		writeError(w, http.StatusServiceUnavailable, "not now")
+		return true, nil
+	}
+	resp := n.send(t, http.MethodPost, id, `{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if rest, begun := strings.CutPrefix(string(raw), firstEvent); !begun || !strings.Contains(rest, `"id":2,"result":{}`) || err != nil || asked != 2 {
+		t.Errorf("%q, %v after %d requests", raw, err, asked)
+	}
+}
