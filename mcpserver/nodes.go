@@ -377,11 +377,13 @@ func (f *forwarding) forward(w *relayed, r *http.Request, run string, patient bo
 	return sent
 }
 
-// repeated returns the request to be carried out again: it says that it may have run before. Requests of one connection
-// share their headers.
+// repeated returns the request to be carried out again: what was posted says that it may have run before. Requests of one
+// connection share their headers.
 func (f *forwarding) repeated() *http.Request {
 	again := f.r.Clone(f.r.Context())
-	again.Header.Set(headerRepeated, "1")
+	if f.r.Method == http.MethodPost {
+		again.Header.Set(headerRepeated, "1")
+	}
 	if f.begun {
 		again.Header.Set("Accept", "text/event-stream")
 	}

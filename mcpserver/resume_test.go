@@ -185,3 +185,18 @@ func TestRefusedThenAdopted(t *testing.T) {
 		t.Errorf("%q, %v after %d requests", raw, err, asked)
 	}
 }
+
+// A GET that was lost on its way, and goes on with a session that has moved here, gets its stream, and one that resumes
+// another node's is told that nothing more comes: a client takes 404 for the end of its session.
+func TestStreamSentAgain(t *testing.T) {
+	for last, want := range map[string]int{"": http.StatusOK, "0-7": http.StatusOK, "1-1": http.StatusBadRequest} {
+		n := newNoded(t)
+		n.by = "b.1"
+		id := n.begin(t, "x")
+		n.server.sessions.endSession(n.server.sessions.sessions[id]) // as after this node's start
+		n.set(func() { n.fate, n.later, n.sent = toolformat.Errorf(toolformat.Unavailable, "no link"), 1, true })
+		if status := n.resume(t, id, last); status != want {
+			t.Errorf("Last-Event-ID %q: HTTP %d", last, status)
+		}
+	}
+}
