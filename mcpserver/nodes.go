@@ -340,6 +340,8 @@ func (f *forwarding) resume(run string) (answered bool) {
 		return true
 	case w.refused == http.StatusNotFound: // it is another run's
 		w.id = ""
+	case w.refused == http.StatusBadRequest: // it has ended, and its events are not kept any more
+		return f.to(run)
 	case w.refused != 0:
 	case !w.goOn():
 		panic(http.ErrAbortHandler)

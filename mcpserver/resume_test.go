@@ -97,6 +97,7 @@ func TestSentAgain(t *testing.T) {
 	}{
 		{"lost as a whole", false, []string{"POST 503", "POST 404", "POST " + response}, response},
 		{"same node", true, []string{"GET 503", "GET " + lastEvent}, firstEvent + lastEvent},
+		{"nothing is kept", true, []string{"GET 400", "POST " + lastEvent}, firstEvent + lastEvent},
 		{"another node", true, []string{"GET 404", "POST 503", "POST " + lastEvent}, firstEvent + lastEvent},
 	} {
 		t.Run(c.name, func(t *testing.T) {
