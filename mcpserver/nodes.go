@@ -177,45 +177,56 @@ func (f *forwarding) answerSession(nodes Nodes, sender identity) (answered bool)
 // so it is carried out again, and its client need not know. Where that run lives, and only the way to it was lost, it goes on
 // with an answer that has begun. Without an introduction no other run can go on with the session.
 func (f *forwarding) adopt(nodes Nodes, sender identity, run string, introduction []byte) (answered bool, err error) {
-	most := adoptTime
+	until := time.Now().Add(adoptTime)
 	if f.sent {
-		most = lostTime
+		until = time.Now().Add(lostTime)
 	}
-	ctx, done := context.WithTimeout(f.r.Context(), most)
-	defer done()
 	for pause := adoptTime / 5; ; pause = min(2*pause, adoptTime) {
-		term, left := nodes.Term()
-		owner, err := "", f.lost
+		before := f.sent
+		f.heard = false
+		answered, err = f.tryAdopt(nodes, sender, run, introduction, until)
 		switch {
-		case left <= 0 && !f.sent:
-			return false, errAlone
-		case left <= 0:
-			err = errAlone
-		case introduction != nil:
-			owner, err = nodes.Adopt(ctx, f.key, run, func() bool { return f.account.mayStay(maxStaying) })
-		}
-		switch {
-		case err == nil && owner == "":
-			err = f.server.adopt(ctx, f.key, sender, introduction, term)
-		case err == nil: // NATS names the owner, which answers itself. The session outlives it if it has ended just now.
-			if f.resume(owner) || !f.resumable() && f.to(owner) {
-				return true, nil
-			}
-			err = unavailable("%v", f.lost)
-		case toolformat.AsError(err).Code != toolformat.NotFound && f.resume(run):
-			return true, nil
-		}
-		if err == nil || f.crowded || toolformat.AsError(err).Code == toolformat.NotFound {
+		case answered || err == nil || toolformat.AsError(err).Code == toolformat.NotFound:
+			return answered, err
+		case f.heard || f.sent && !before: // the answer was lost just now
+			until = time.Now().Add(lostTime)
+		case !f.sent && (f.crowded || err == errAlone), time.Until(until) < pause:
 			return false, err
 		}
 		select {
 		case <-time.After(pause):
-		case <-ctx.Done():
+		case <-f.r.Context().Done():
 			return false, err
 		case <-f.server.ctx.Done():
 			return false, err
 		}
 	}
+}
+
+// tryAdopt is adopt without a wait.
+func (f *forwarding) tryAdopt(nodes Nodes, sender identity, run string, introduction []byte, until time.Time) (answered bool, err error) {
+	ctx, done := context.WithDeadline(f.r.Context(), until)
+	defer done()
+	term, left := nodes.Term()
+	owner, err := "", f.lost
+	switch {
+	case left <= 0:
+		err = errAlone
+	case introduction != nil:
+		owner, err = nodes.Adopt(ctx, f.key, run, func() bool { return f.account.mayStay(maxStaying) })
+	}
+	switch {
+	case err == nil && owner == "":
+		err = f.server.adopt(ctx, f.key, sender, introduction, term)
+	case err == nil: // NATS names the owner, which answers itself. The session outlives it if it has ended just now.
+		if f.resume(owner) || !f.resumable() && f.to(owner) {
+			return true, nil
+		}
+		err = unavailable("%v", f.lost)
+	case toolformat.AsError(err).Code != toolformat.NotFound && f.resume(run):
+		return true, nil
+	}
+	return false, err
 }
 
 // movedTo returns the run that has gone on with a session which this one has begun, and does not have: "" if none has.
@@ -278,6 +289,7 @@ type forwarding struct {
 	call    bool          // a guest can answer it
 	begun   bool          // w has a part of an answer, with which another goes on
 	sent    bool          // a node may have carried it out
+	heard   bool          // an answer has begun, or gone on, since adopt has looked
 	crowded bool          // too many wait for other nodes
 	lost    error         // why there is no answer
 }
@@ -373,6 +385,7 @@ func (f *forwarding) forward(w *relayed, r *http.Request, run string, patient bo
 		w.later = http.Header{}
 	}
 	sent, f.lost = f.server.opts().Nodes.Forward(w, r, run, f.key)
+	f.heard = f.heard || w.refused == 0 && len(w.later) > 0
 	if w.patient = false; w.refused != 0 && f.lost == nil {
 		f.lost = unavailable("node %s has not answered: HTTP %d", run, w.refused)
 	}

@@ -4,11 +4,16 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -200,4 +205,50 @@ func TestStreamSentAgain(t *testing.T) {
 			t.Errorf("Last-Event-ID %q: HTTP %d", last, status)
 		}
 	}
+}
+
+// The answer of a call that runs for long survives any number of losses, and that others wait meanwhile.
+func TestLostAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := newFakeNodes()
+		s := New(sourcetest.NewFake(), Options{Nodes: nodes, Adoptable: true})
+		defer s.Close()
+		post := func(id, body string) *httptest.ResponseRecorder {
+			r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1/mcp", strings.NewReader(body)).WithContext(t.Context())
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Mcp-Session-Id", id)
+			w := httptest.NewRecorder()
+			s.Handler().ServeHTTP(w, r)
+			return w
+		}
+		begun := post("", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
+		id := "b.1" + begun.Header().Get("Mcp-Session-Id") // which has moved
+		nodes.set(func() { nodes.owner = "c.1" })
+		own := s.opts().accounts.of(bridge.Principal{})
+		asked := 0
+		nodes.carry = func(w http.ResponseWriter, r *http.Request) (sent bool, err error) {
+			switch asked++; asked {
+			case 1, 4:
+				return false, toolformat.Errorf(toolformat.Unavailable, "no link")
+			case 2:
+				sendEvents(w, firstEvent)
+				time.Sleep(10 * lostTime)
+				room := own.most[forwardedCalls].Swap(0)
+				time.AfterFunc(lostTime/2, func() { own.most[forwardedCalls].Store(room) })
+			case 3:
+				sendEvents(w, ": \n\n")
+				time.Sleep(10 * lostTime)
+			default:
+				sendEvents(w, lastEvent)
+				return true, nil
+			}
+			return true, errors.New("the link was lost")
+		}
+		if got, want := post(id, `{"jsonrpc":"2.0","id":2,"method":"ping"}`).Body.String(), firstEvent+": \n\n"+lastEvent; got != want || asked != 5 {
+			t.Errorf("%q after %d requests", got, asked)
+		}
+		if n := own.used[forwardedCalls].Load(); n != 0 || s.Pending() != 0 {
+			t.Errorf("%d are counted", n)
+		}
+	})
 }
