@@ -195,6 +195,9 @@ func (x *exchange) openStream() *stream {
 		x.served = make(chan struct{})
 		if x.session != nil {
 			x.stream = x.session.journal.newStream()
+			if x.ctx.Value(forwardedKey{}) != nil {
+				x.w.Header().Set(headerStream, x.session.journal.eventID(x.stream.number, 0))
+			}
 		} else {
 			x.stream = &stream{box: newOutbox(x.server.opts().QueueBytes, x.account), seq: new(atomic.Int64)}
 		}

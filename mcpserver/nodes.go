@@ -72,6 +72,8 @@ const (
 
 	// headerRepeated marks a forwarded request that may have run before.
 	headerRepeated = "Mcpbridge-Repeated"
+	// headerStream has the id, as of an event, before the first event of the stream that answers a forwarded request.
+	headerStream = "Mcpbridge-Stream"
 
 	adoptTime = time.Second      // that it may take to find out who goes on with a session; then the client tries again
 	lostTime  = 10 * time.Second // the same for a request that was sent to a node which is lost since then

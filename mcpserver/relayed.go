@@ -18,7 +18,7 @@ type relayed struct {
 	event  []byte      // the beginning of the last event
 	whole  bool        // which has ended
 	line   bool        // the last byte has ended a line
-	id     string      // of the last event of the node's that has one and is whole; "" if nothing is known of it
+	id     string      // of the last event of the node's that has one and is whole, or before the first; "" if nothing is known of it
 	later  http.Header // of an answer after the first, which the client gets only if nothing has begun; nil before
 
 	patient bool // an answer after the first that is a refusal is dropped
@@ -39,6 +39,10 @@ func (a *relayed) Header() http.Header {
 // WriteHeader implements http.ResponseWriter. Only events can go on with a stream.
 func (a *relayed) WriteHeader(status int) {
 	isEvents := strings.HasPrefix(a.Header().Get("Content-Type"), "text/event-stream")
+	if id := a.Header().Get(headerStream); id != "" {
+		a.id = id
+		a.Header().Del(headerStream)
+	}
 	switch {
 	case a.patient && status/100 != 2:
 		a.refused = status

@@ -1,12 +1,15 @@
 package mcpserver
 
 import (
+	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -207,22 +210,29 @@ func TestStreamSentAgain(t *testing.T) {
 	}
 }
 
+// postTo posts a message of a session, "" for none.
+func postTo(t *testing.T, s *Server, session, body string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1/mcp", strings.NewReader(body)).WithContext(t.Context())
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Mcp-Session-Id", session)
+	w := httptest.NewRecorder()
+	s.Handler().ServeHTTP(w, r)
+	return w
+}
+
+// beginAt begins a session of a revision whose streams need not begin with an event.
+func beginAt(t *testing.T, s *Server) (id string) {
+	begun := postTo(t, s, "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
+	return begun.Header().Get("Mcp-Session-Id")
+}
+
 // The answer of a call that runs for long survives any number of losses, and that others wait meanwhile.
 func TestLostAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes := newFakeNodes()
 		s := New(sourcetest.NewFake(), Options{Nodes: nodes, Adoptable: true})
 		defer s.Close()
-		post := func(id, body string) *httptest.ResponseRecorder {
-			r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1/mcp", strings.NewReader(body)).WithContext(t.Context())
-			r.Header.Set("Content-Type", "application/json")
-			r.Header.Set("Mcp-Session-Id", id)
-			w := httptest.NewRecorder()
-			s.Handler().ServeHTTP(w, r)
-			return w
-		}
-		begun := post("", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
-		id := "b.1" + begun.Header().Get("Mcp-Session-Id") // which has moved
+		id := "b.1" + beginAt(t, s) // which has moved
 		nodes.set(func() { nodes.owner = "c.1" })
 		own := s.opts().accounts.of(bridge.Principal{})
 		asked := 0
@@ -244,11 +254,78 @@ func TestLostAgain(t *testing.T) {
 			}
 			return true, errors.New("the link was lost")
 		}
-		if got, want := post(id, `{"jsonrpc":"2.0","id":2,"method":"ping"}`).Body.String(), firstEvent+": \n\n"+lastEvent; got != want || asked != 5 {
+		if got, want := postTo(t, s, id, `{"jsonrpc":"2.0","id":2,"method":"ping"}`).Body.String(), firstEvent+": \n\n"+lastEvent; got != want || asked != 5 {
 			t.Errorf("%q after %d requests", got, asked)
 		}
 		if n := own.used[forwardedCalls].Load(); n != 0 || s.Pending() != 0 {
 			t.Errorf("%d are counted", n)
+		}
+	})
+}
+
+// cutWriter takes nothing any more once it is cut.
+type cutWriter struct {
+	http.ResponseWriter
+	mu  sync.Mutex
+	cut bool
+}
+
+func (w *cutWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.cut {
+		return 0, net.ErrClosed
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+func (w *cutWriter) WriteHeader(status int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *cutWriter) SetWriteDeadline(time.Time) error { return nil }
+func (w *cutWriter) FlushError() error                { return nil }
+
+// A stream on which nothing has come yet is resumed, too: the call runs once, and its client gets its response.
+func TestQuietStreamIsResumed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes, others, fake := newFakeNodes(), newFakeNodes(), sourcetest.NewFake()
+		others.by = "b.1"
+		s, owner := New(sourcetest.NewFake(), Options{Nodes: nodes, Adoptable: true}), New(fake, Options{Nodes: others, Adoptable: true})
+		defer s.Close()
+		defer owner.Close()
+		nodes.set(func() { nodes.fate = toolformat.Errorf(toolformat.Unavailable, "no link") })
+		asked := 0
+		nodes.carry = func(w http.ResponseWriter, r *http.Request) (sent bool, err error) {
+			r = r.WithContext(context.WithValue(r.Context(), forwardedKey{}, true))
+			if asked++; asked > 1 {
+				owner.Handler().ServeHTTP(w, r)
+				return true, nil
+			}
+			ctx, cut := context.WithTimeout(r.Context(), 2*streamAfter)
+			defer cut()
+			link := &cutWriter{ResponseWriter: w}
+			go owner.Handler().ServeHTTP(link, r.WithContext(ctx))
+			<-ctx.Done()
+			link.mu.Lock()
+			defer link.mu.Unlock()
+			link.cut = true
+			return true, errors.New("the link was lost")
+		}
+		id := beginAt(t, owner)
+		time.AfterFunc(4*streamAfter, func() { // ends the call
+			go postTo(t, owner, id, `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"wait"}}`)
+			time.Sleep(time.Second)
+			postTo(t, owner, id, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}`)
+		})
+		got := postTo(t, s, id, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"cancelled","arguments":{"n":1}}}`)
+		if body := got.Body.String(); strings.Count(body, "data:") != 1 || !strings.Contains(body, `"id":2,"result":`) || fake.Calls("cancelled") != 1 || asked != 2 {
+			t.Errorf("%q after %d calls, %d requests", body, fake.Calls("cancelled"), asked)
+		}
+		if h := got.Header(); h.Get(headerStream) != "" {
+			t.Error(h)
 		}
 	})
 }
