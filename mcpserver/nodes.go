@@ -179,6 +179,14 @@ func (f *forwarding) answerSession(nodes Nodes, sender identity) (answered bool)
 // so it is carried out again, and its client need not know. Where that run lives, and only the way to it was lost, it goes on
 // with an answer that has begun. Without an introduction no other run can go on with the session.
 func (f *forwarding) adopt(nodes Nodes, sender identity, run string, introduction []byte) (answered bool, err error) {
+	if f.r.Method != http.MethodGet {
+		f.server.forwarded.Add(1)
+		f.waits = true
+		defer func() {
+			f.server.forwarded.Add(-1)
+			f.waits = false
+		}()
+	}
 	until := time.Now().Add(adoptTime)
 	if f.sent {
 		until = time.Now().Add(lostTime)
@@ -291,6 +299,7 @@ type forwarding struct {
 	call    bool          // a guest can answer it
 	begun   bool          // w has a part of an answer, with which another goes on
 	sent    bool          // a node may have carried it out
+	waits   bool          // in adopt, which counts it
 	heard   bool          // an answer has begun, or gone on, since adopt has looked
 	crowded bool          // too many wait for other nodes
 	lost    error         // why there is no answer
@@ -379,7 +388,7 @@ func (f *forwarding) forward(w *relayed, r *http.Request, run string, patient bo
 		return false
 	}
 	defer f.account.give(kind, 1)
-	if kind == forwardedCalls {
+	if kind == forwardedCalls && !f.waits {
 		f.server.forwarded.Add(1)
 		defer f.server.forwarded.Add(-1)
 	}

@@ -300,7 +300,9 @@ func TestQuietStreamIsResumed(t *testing.T) {
 		asked := 0
 		nodes.carry = func(w http.ResponseWriter, r *http.Request) (sent bool, err error) {
 			r = r.WithContext(context.WithValue(r.Context(), forwardedKey{}, true))
-			if asked++; asked > 1 {
+			if asked++; asked == 2 {
+				return false, nodes.fate
+			} else if asked > 2 {
 				owner.Handler().ServeHTTP(w, r)
 				return true, nil
 			}
@@ -320,12 +322,17 @@ func TestQuietStreamIsResumed(t *testing.T) {
 			time.Sleep(time.Second)
 			postTo(t, owner, id, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}`)
 		})
+		time.AfterFunc(2*streamAfter+adoptTime/10, func() {
+			if n := s.Pending(); n != 1 {
+				t.Errorf("%d are pending while it waits", n)
+			}
+		})
 		got := postTo(t, s, id, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"cancelled","arguments":{"n":1}}}`)
-		if body := got.Body.String(); strings.Count(body, "data:") != 1 || !strings.Contains(body, `"id":2,"result":`) || fake.Calls("cancelled") != 1 || asked != 2 {
+		if body := got.Body.String(); strings.Count(body, "data:") != 1 || !strings.Contains(body, `"id":2,"result":`) || fake.Calls("cancelled") != 1 || asked != 3 {
 			t.Errorf("%q after %d calls, %d requests", body, fake.Calls("cancelled"), asked)
 		}
-		if h := got.Header(); h.Get(headerStream) != "" {
-			t.Error(h)
+		if h := got.Header(); h.Get(headerStream) != "" || s.Pending() != 0 {
+			t.Error(h, s.Pending())
 		}
 	})
 }
