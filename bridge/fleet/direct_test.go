@@ -78,3 +78,30 @@ func TestForwardDirectStream(t *testing.T) {
 		t.Error("a GET came over the direct connection")
 	}
 }
+
+// brokenWriter takes no answer.
+type brokenWriter struct{ http.ResponseWriter }
+
+func (brokenWriter) WriteHeader(int) { panic(http.ErrAbortHandler) }
+
+// A connection whose answer is not taken is given up, so that another one is opened.
+func TestForwardNotTaken(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	p := newPair(t, fleettest.Keys(t), fleettest.Keys(t), func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.RemoteAddr) })
+	link, err := p.post(t.Context(), "key", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	isDirect := func() bool {
+		direct, err := p.post(t.Context(), "key", "")
+		return err == nil && direct != link
+	}
+	eventually(t, isDirect)
+	func() {
+		defer func() { recover() }()
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/mcp", nil)
+		p.from.Forward(brokenWriter{httptest.NewRecorder()}, r, p.to.Addr().String(), "key")
+		t.Error("the answer was taken")
+	}()
+	eventually(t, isDirect)
+}

@@ -31,18 +31,20 @@ func (n *Node) Forward(w http.ResponseWriter, r *http.Request, run, key string) 
 		return false, n.unlinked(r.Context(), p.run, err)
 	}
 	stop := context.AfterFunc(r.Context(), func() { x.Close() })
+	whole := false
+	defer func() { // also where w panics
+		if stop() && whole {
+			p.put(x, key)
+		} else {
+			p.giveUp(x)
+		}
+	}()
 	resp, err := x.roundTrip(r)
 	if err != nil {
-		stop()
-		p.giveUp(x)
 		return true, fmt.Errorf("node %s: the answer was lost: %w", run, err)
 	}
 	gone, err := copyResponse(w, resp)
-	if stop() && err == nil && !resp.Close && x.in.Buffered() == 0 {
-		p.put(x, key)
-	} else {
-		p.giveUp(x)
-	}
+	whole = err == nil && !resp.Close && x.in.Buffered() == 0
 	switch {
 	case gone:
 		panic(http.ErrAbortHandler)
