@@ -192,3 +192,20 @@ func TestHandshakeOnClosedConnection(t *testing.T) {
 		c.client.Close()
 	}
 }
+
+// A call whose caller has gone before it is sent does not reach the server.
+func TestCancelledBefore(t *testing.T) {
+	everywhere(t, nil, func(t *testing.T, carrier string, c *caller) {
+		c.works("ok")
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		r := c.do(ctx, "silent", "{}")
+		c.fails(r, toolformat.Canceled, "cancelled")
+		if !r.Err.NotRun {
+			t.Error("it is not known that it has not run")
+		}
+		if r := c.call("cancelled"); string(wire.Lookup(r.Result, "silent")) != "[]" {
+			t.Errorf("the server got it: %s %v", r.Result, r.Err)
+		}
+	})
+}

@@ -129,6 +129,9 @@ func empty() bridge.Reply { return bridge.Result([]byte("{}"), nil) }
 
 // do sends a caller's request and waits for its reply, or the loss of the connection.
 func (c *conn) do(ctx context.Context, req *bridge.Request, owner *session) (bridge.Reply, *loss) {
+	if ctx.Err() != nil {
+		return bridge.Failed(notRun(canceled(context.Cause(ctx)))), nil
+	}
 	k := c.newCall(req.Method)
 	k.owner, k.back, k.target = owner, req.Back, req.Target
 	k.modern = c.modern && (!c.legacy || owner.caller.Modern && !legacyOnly(req.Method))
