@@ -152,7 +152,7 @@ func arguments(req *bridge.Request) []byte {
 func (s *session) after(ctx context.Context, of []*Interceptor, e Event, reply bridge.Reply) bridge.Reply {
 	e.When = after
 	for _, one := range slices.Backward(of) {
-		if !one.After || reply.Err != nil && reply.Err.Raw == nil || reply.Modern && !reply.Usual && member.Is(reply.Result, `"resultType"`, `"input_required"`) {
+		if !one.After || reply.Err != nil && reply.Err.Raw == nil || reply.Modern && member.Is(&reply, `"resultType"`, `"input_required"`) {
 			continue
 		}
 		if e.Result, e.Error = reply.Result, nil; reply.Err != nil {

@@ -165,12 +165,10 @@ func outcomeOf(reply *bridge.Reply) (outcome Outcome, failed bool) {
 	switch {
 	case e == nil && reply.Result == nil:
 		return Unknown, false
-	case e == nil && reply.Usual:
-		return Ran, false
-	case e == nil && reply.Modern && member.Is(reply.Result, `"resultType"`, `"input_required"`):
+	case e == nil && reply.Modern && member.Is(reply, `"resultType"`, `"input_required"`):
 		return NotRun, false // the client is asked, and calls again
 	case e == nil:
-		return Ran, member.Is(reply.Result, `"isError"`, "true")
+		return Ran, member.Is(reply, `"isError"`, "true")
 	case e.NotRun:
 		return NotRun, false
 	}

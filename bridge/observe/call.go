@@ -99,11 +99,9 @@ func outcomeOf(reply *bridge.Reply) (Outcome, string) {
 	switch {
 	case e == nil && reply.Result == nil:
 		return Outcome(toolformat.Internal.String()), "panic"
-	case e == nil && reply.Usual:
-		return OK, ""
-	case e == nil && member.Is(reply.Result, `"isError"`, "true"):
+	case e == nil && member.Is(reply, `"isError"`, "true"):
 		return ToolError, ""
-	case e == nil && reply.Modern && member.Is(reply.Result, `"resultType"`, `"input_required"`):
+	case e == nil && reply.Modern && member.Is(reply, `"resultType"`, `"input_required"`):
 		return InputRequired, ""
 	case e == nil:
 		return OK, ""

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/member"
 )
 
@@ -31,4 +32,6 @@ func LogLines(calls []Call) []byte {
 }
 
 // IsToolError reports whether a result is that of a tool that has failed.
-func IsToolError(result []byte) bool { return member.Is(result, `"isError"`, "true") }
+func IsToolError(result []byte) bool {
+	return member.Is(&bridge.Reply{Result: result}, `"isError"`, "true")
+}

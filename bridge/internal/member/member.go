@@ -6,13 +6,18 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// Is reports whether a result has a member with a value; both are spelled as in JSON. It reads JSON only if the
-// key stands before the value somewhere. The key is found by its end, from a capital letter on, which texts
-// have rarely.
-func Is(result []byte, key, value string) bool {
+// Is reports whether the result of a reply has a member with a value that a usual one does not have; both are spelled
+// as in JSON. It reads JSON only if the key stands before the value somewhere. The key is found by its end, from a
+// capital letter on, which texts have rarely.
+func Is(reply *bridge.Reply, key, value string) bool {
+	if reply.Usual {
+		return false
+	}
+	result := reply.Result
 	capital := strings.IndexFunc(key, unicode.IsUpper)
 	for rest, end := result, []byte(key[capital:]); ; {
 		at := bytes.Index(rest, end)
