@@ -293,10 +293,10 @@ func special(w uint64) uint64 {
 
 // escape returns the length of the escape sequence that s begins with, 0 for an invalid one.
 func escape(s []byte) int {
-	switch at(s, 1) {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+	switch c := at(s, 1); {
+	case escapes[c]:
 		return 2
-	case 'u':
+	case c == 'u':
 		if _, ok := hex4(s[2:]); ok {
 			return 6
 		}
