@@ -74,7 +74,7 @@ func (f *refusal) write(w http.ResponseWriter, r *http.Request, s *Server) {
 // A browser comes from anywhere to what is foreign, Options.Foreign: that checks itself where a request comes
 // from, where it matters.
 func (a *Access) checkOrigin(r *http.Request, foreign bool) *refusal {
-	if forwarded(r) || r.URL.Path == peerPath {
+	if forwarded(r.Context()) || r.URL.Path == peerPath {
 		return nil // checked by the node that has forwarded it; the other end of a link proves that it is a node
 	}
 	if !a.hostAllowed(r, r.Host) {

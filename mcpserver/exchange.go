@@ -195,7 +195,7 @@ func (x *exchange) openStream() *stream {
 		x.served = make(chan struct{})
 		if x.session != nil {
 			x.stream = x.session.journal.newStream()
-			if x.ctx.Value(forwardedKey{}) != nil {
+			if forwarded(x.ctx) {
 				x.w.Header().Set(headerStream, x.session.journal.eventID(x.stream.number, 0))
 			}
 		} else {

@@ -251,7 +251,7 @@ func (f *forwarding) belongsHere(sender identity, m *wire.Message) (answered boo
 	if _, _, own := f.open(sender); !own {
 		return false
 	}
-	if run := s.openMark(mark); run != "" && !forwarded(f.r) {
+	if run := s.openMark(mark); run != "" && !forwarded(f.r.Context()) {
 		direct := *f
 		direct.key = "" // whoever goes on with the session
 		if direct.to(run) {
@@ -388,7 +388,7 @@ func (w *toldWriter) Write(b []byte) (int, error) {
 func (s *Server) serveNote(w http.ResponseWriter, r *http.Request) {
 	var note peerNote
 	w.Header().Set("Connection", "close") // its stream may be kept for plain requests of the session
-	if !forwarded(r) || json.NewDecoder(http.MaxBytesReader(w, r.Body, maxNote)).Decode(&note) != nil {
+	if !forwarded(r.Context()) || json.NewDecoder(http.MaxBytesReader(w, r.Body, maxNote)).Decode(&note) != nil {
 		http.NotFound(w, r)
 		return
 	}

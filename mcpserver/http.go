@@ -83,7 +83,7 @@ func (s *Server) Handler() http.Handler {
 // amongNodes lets a handler answer other nodes, and nobody else.
 func amongNodes(handler http.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if !forwarded(r) {
+		if !forwarded(r.Context()) {
 			http.NotFound(w, r)
 			return
 		}

@@ -86,8 +86,8 @@ func markForwarded(ctx context.Context, _ net.Conn) context.Context {
 	return context.WithValue(ctx, forwardedKey{}, true)
 }
 
-// forwarded reports whether another node has forwarded a request.
-func forwarded(r *http.Request) bool { return r.Context().Value(forwardedKey{}) != nil }
+// forwarded reports whether another node has forwarded the request of a context.
+func forwarded(ctx context.Context) bool { return ctx.Value(forwardedKey{}) != nil }
 
 // repeats reports whether a request of a node may have run before.
 func repeats(r *http.Request) bool { return r.Header.Get(headerRepeated) != "" }
@@ -114,7 +114,7 @@ func (s *Server) ownedElsewhere(w http.ResponseWriter, r *http.Request, sender i
 	if s.sessions.has(id) {
 		return w, r, f.lapsed(nodes, sender)
 	}
-	if m != nil && !forwarded(r) && guestsCall(r, m) {
+	if m != nil && !forwarded(r.Context()) && guestsCall(r, m) {
 		if host := s.guest(id, sender); host != nil && s.answerGuest(w, r, host, m) {
 			return w, r, true
 		}
@@ -144,7 +144,7 @@ func (f *forwarding) answerSession(nodes Nodes, sender identity) (answered bool)
 	if f.call && movable {
 		s.countForGuest(id, run, sender, bytes.Clone(introduction))
 	}
-	if !forwarded(r) && f.to(run) {
+	if !forwarded(r.Context()) && f.to(run) {
 		return true
 	}
 	if f.crowded {
@@ -309,8 +309,8 @@ func (s *Server) newForwarding(w http.ResponseWriter, r *http.Request, sender br
 	return &forwarding{server: s, account: s.opts().accounts.of(sender), w: w, r: r, message: m, body: body}
 }
 
-// to forwards the request to a run, and reports whether it has been answered, or its client has left. Where it may have run
-// before, a refusal is no answer: it would say that it has not.
+// to forwards the request to a run, and reports whether it has been answered, or its client has left. If the request
+// may have run before, a refusal does not count as an answer, since it would say that the request has not run.
 func (f *forwarding) to(run string) (answered bool) {
 	r := f.r
 	if f.sent {
@@ -465,7 +465,7 @@ func (s *Server) newOwnedID(purpose string) string {
 // modernElsewhere lets the node that has what a request goes on with, a parked call or a task, answer it, and
 // reports whether it has been answered. body is the whole message.
 func (s *Server) modernElsewhere(w http.ResponseWriter, r *http.Request, sender identity, m *wire.Message, body []byte) bool {
-	if s.opts().Nodes == nil || forwarded(r) {
+	if s.opts().Nodes == nil || forwarded(r.Context()) {
 		return false
 	}
 	run := s.runOf(m)
@@ -510,7 +510,7 @@ func (s *Server) NewID() string { return s.newOwnedID(sealedKept) }
 // else it may have run.
 func (s *Server) Elsewhere(w http.ResponseWriter, r *http.Request, id string, body []byte) (answered bool, err error) {
 	nodes := s.opts().Nodes
-	if nodes == nil || forwarded(r) {
+	if nodes == nil || forwarded(r.Context()) {
 		return false, nil
 	}
 	_, run, _ := nodes.Open(sealedKept, id)
