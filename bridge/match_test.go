@@ -43,7 +43,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// FuzzMatch compares bridge.Match with path.Match, where there is no slash.
+// FuzzMatch compares Match with path.Match for patterns and names without a slash.
 func FuzzMatch(f *testing.F) {
 	f.Add("*a*b*", "xaxbx")
 	f.Add("a*[b]", "aab")

@@ -49,8 +49,8 @@ func scalarEnd(raw []byte, i int) int {
 	}
 }
 
-// keysIn iterates over the keys of all objects in a value, at any depth, as they are written. It passes
-// each byte once, too, and finds the next string by its quote.
+// keysIn iterates over the keys of all objects in a value, at any depth, as they are written. The value must
+// have been validated. It passes each byte once, and looks at strings only.
 func keysIn(raw []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for end := 0; ; {

@@ -181,7 +181,7 @@ func (c *checker) server(ctx context.Context, st *stack.ServerState, took time.D
 	}
 	if !s.OK && (server.OAuth.OfCaller || server.Forward) && strings.Contains(st.Reason, diagnosis.WithoutToken) {
 		s.OK = true
-		s.Notes = append(s.Notes, "check has no token of a caller: only a call by a client that has one shows whether this server works")
+		s.Notes = append(s.Notes, "check has no token of a caller: to see whether this server works, call one of its tools as a client that has one")
 	}
 	node, old := c.machine.Node(ctx, &command)
 	s.Node = node
