@@ -55,7 +55,7 @@ func prepareRun(f *pflag.FlagSet) action {
 		}
 		o.Log = func(row *bench.Row) { fmt.Fprintln(log, row) }
 		all := &bench.Report{
-			When: time.Now().UTC().Truncate(time.Second), CPUs: runtime.NumCPU(), CPU: host.CPU(),
+			When: time.Now().UTC().Truncate(time.Second), CPUs: runtime.NumCPU(), CPU: host.Model(),
 			System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Rows: o.run(ctx, jobs),
 		}
 		if o.json != "" {

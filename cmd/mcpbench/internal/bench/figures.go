@@ -31,12 +31,12 @@ type Row struct {
 }
 
 // A Pair is a measurement of a gateway beside those of the direct connection and the floor, taken
-// within seconds.
+// in turns.
 type Pair struct {
 	Direct  *Sample `json:"direct,omitempty"`
 	Floor   *Sample `json:"floor,omitempty"`
 	Gateway *Sample `json:"gateway"`
-	Differs float64 `json:"host_differs"`          // how much slower the machine was at one moment than at another
+	Differs float64 `json:"host_differs"`          // how much slower the machine was for one of them than for another
 	Foreign float64 `json:"foreign_cpu"`           // the share of the CPUs that other processes took
 	Again   int     `json:"taken_again,omitempty"` // how many times it was taken again
 }

@@ -8,6 +8,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 
 // When a pair is measured again.
 const (
-	maxDiffers = 1.25 // of the machine's state within it, see host.State.Differs
+	maxDiffers = 1.25 // of the machine's state from arm to arm, see host.State.Differs
 	maxForeign = 0.10 // share of the CPUs that others take
 )
 
@@ -120,30 +121,35 @@ func (s *stage) row(ctx context.Context, row *Row, turn int, err error) {
 	s.Log(row)
 }
 
-// pair measures each arm once, in an order that turns around from pair to pair.
+// pair measures each arm, in an order that turns around from pair to pair. With idle sessions one after the
+// other, as those of all might be too many; else they take turns.
 func (s *stage) pair(ctx context.Context, c Cell, turn int) (*Pair, error) {
 	p := &Pair{Differs: 1}
 	used, available := host.Busy()
 	own := host.Self()
-	states := []host.State{host.Look()}
-	for i := range s.arms {
-		if turn%2 == 1 {
-			i = len(s.arms) - 1 - i
+	var trials []*trial
+	for i, a := range s.arms {
+		if a != nil {
+			trials = append(trials, &trial{Arm: Arm(i), arm: *a, sample: &Sample{}})
 		}
-		a := s.arms[i]
-		if a == nil {
-			continue
+	}
+	if turn%2 == 1 {
+		slices.Reverse(trials)
+	}
+	together := len(trials)
+	if c.Sessions > 0 {
+		together = 1
+	}
+	for some := range slices.Chunk(trials, together) {
+		if err := s.measure(ctx, c, some); err != nil {
+			return nil, err
 		}
-		sample, err := s.sample(ctx, c, *a)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", Arm(i), a.why(err))
+	}
+	for i, t := range trials {
+		*p.sample(t.Arm) = t.sample
+		for _, other := range trials[:i] {
+			p.Differs = max(p.Differs, t.state.Differs(other.state))
 		}
-		*p.sample(Arm(i)) = sample
-		now := host.Look()
-		for _, before := range states {
-			p.Differs = max(p.Differs, now.Differs(before))
-		}
-		states = append(states, now)
 	}
 	usedNow, availableNow := host.Busy()
 	if took := availableNow - available; took > 0 {
@@ -152,50 +158,110 @@ func (s *stage) pair(ctx context.Context, c Cell, turn int) (*Pair, error) {
 	return p, nil
 }
 
-// sample measures one arm; of a cold start a copy that is started and ends.
-func (s *stage) sample(ctx context.Context, c Cell, a arm) (*Sample, error) {
-	sample := &Sample{}
-	if c.Kind == Start {
-		defer func() { a.stop() }()
-		took, err := a.launch(ctx, s.supervisor)
-		sample.StartMS = float64(took) / float64(time.Millisecond)
-		if a.process != nil {
-			sample.Memory = host.Use(a.pid())
-		}
-		return sample, err
-	}
-	if c.Sessions > 0 && a.process != nil {
-		sessions, err := idle(a, c.Sessions, sample)
-		defer func() {
-			for _, session := range sessions {
-				session.Close()
-			}
-		}()
-		if err != nil {
-			return nil, fmt.Errorf("idle session %d: %w", len(sessions)+1, err)
-		}
-	}
+// A trial measures one arm of a pair.
+type trial struct {
+	Arm
+	arm
+	sample *Sample
+	state  host.State    // the sum of those before each slice
+	cpu    time.Duration // of the process tree in all slices
+
+	sessions []*client.Session // idle
+	run      *load.Run
+}
+
+// How long a slice is at least: in all, and in calls of the slowest arm, since at its end callers wait for
+// each other.
+const (
+	slice      = 100 * time.Millisecond
+	sliceCalls = 20
+)
+
+// measure measures some arms that take turns: virtual machines change their speed by up to two times within
+// seconds.
+func (s *stage) measure(ctx context.Context, c Cell, trials []*trial) error {
 	length := s.Length
 	if c.Seconds > 0 {
 		length = time.Duration(c.Seconds) * time.Second
 	}
-	warm := s.Warm * time.Duration(max(1, c.Servers/4)) // a gateway may connect to each server for each caller meanwhile
-	calls, err := load.Load{
-		Target: a.target, Tool: a.tool, Callers: c.Callers, Payload: c.Payload, List: c.Kind == Lists, Tools: c.Tools,
-		Warm: warm, Length: length,
-		Measure: func(pid int) func() {
-			pid = max(pid, a.pid())
-			host.ResetPeak(pid)
-			before := host.Use(pid)
-			return func() {
-				sample.Memory = host.Use(pid)
-				sample.Memory.CPU -= before.CPU
+	shortest := slice
+	for _, t := range trials {
+		defer t.close()
+		if err := t.open(ctx, s, c, length*time.Duration(2*len(trials))); err != nil {
+			return fmt.Errorf("%s: %w", t.Arm, t.why(err))
+		}
+		if t.run != nil {
+			shortest = max(shortest, sliceCalls*t.run.Slow)
+		}
+	}
+	if c.Kind == Start {
+		return nil
+	}
+	n := max(1, int(length/shortest))
+	for range n {
+		for _, t := range trials {
+			if err := t.slice(ctx, length/time.Duration(n)); err != nil {
+				return fmt.Errorf("%s: %w", t.Arm, t.why(err))
 			}
-		},
-	}.Run(ctx)
-	sample.Calls = calls
-	sample.CPU = float64(sample.Memory.CPU) / float64(time.Microsecond) / float64(max(1, calls.Calls))
-	return sample, err
+		}
+	}
+	for _, t := range trials {
+		t.sample.Calls = t.run.Calls()
+		t.sample.Memory = host.Use(t.root())
+		t.sample.CPU = float64(t.cpu) / float64(time.Microsecond) / float64(t.sample.Calls.Calls)
+	}
+	return nil
+}
+
+// open opens the sessions of a trial, the load's for a time. It measures a cold start: of a copy that is started
+// and ends.
+func (t *trial) open(ctx context.Context, s *stage, c Cell, within time.Duration) (err error) {
+	if c.Kind == Start {
+		t.state = host.Look()
+		defer func() { t.stop() }()
+		took, err := t.launch(ctx, s.supervisor)
+		t.sample.StartMS = float64(took) / float64(time.Millisecond)
+		if t.process != nil {
+			t.sample.Memory = host.Use(t.pid())
+		}
+		return err
+	}
+	if c.Sessions > 0 && t.process != nil {
+		t.sessions, err = idle(t.arm, c.Sessions, t.sample)
+		if err != nil {
+			return fmt.Errorf("idle session %d: %w", len(t.sessions)+1, err)
+		}
+	}
+	t.run, err = load.Load{
+		Target: t.target, Tool: t.tool, Callers: c.Callers, Payload: c.Payload, List: c.Kind == Lists, Tools: c.Tools,
+		Warm:   s.Warm * time.Duration(max(1, c.Servers/4)), // a gateway may connect to each server for each caller meanwhile
+		Length: within,
+	}.Start(ctx)
+	if err == nil {
+		host.ResetPeak(t.root())
+	}
+	return err
+}
+
+// root returns the process of an arm whose sessions are open.
+func (t *trial) root() int { return max(t.run.PID, t.pid()) }
+
+// slice runs the load for some time.
+func (t *trial) slice(ctx context.Context, length time.Duration) error {
+	t.state.Add(host.Look())
+	before := host.CPU(t.root())
+	err := t.run.Slice(ctx, length)
+	t.cpu += host.CPU(t.root()) - before
+	return err
+}
+
+func (t *trial) close() {
+	if t.run != nil {
+		t.run.Close()
+	}
+	for _, session := range t.sessions {
+		session.Close()
+	}
 }
 
 // idle opens the sessions that are open beside the load and measures the memory that they take.

@@ -36,6 +36,16 @@ func Use(pid int) (u Usage) {
 	return u
 }
 
+// CPU returns what of Use is CPU time.
+func CPU(pid int) (t time.Duration) {
+	for p, upstream := range tree(pid) {
+		if !upstream {
+			t += cpu(p)
+		}
+	}
+	return t
+}
+
 // Self returns the CPU time of this program and of all that it has started.
 func Self() (cpuTime time.Duration) {
 	for p := range tree(os.Getpid()) {
@@ -139,6 +149,16 @@ func Look() (s State) {
 	return s
 }
 
+// Add adds another state.
+func (s *State) Add(o State) {
+	if *s == nil {
+		*s = make(State, len(o))
+	}
+	for i, d := range o {
+		(*s)[i] += d
+	}
+}
+
 // Differs returns by how much the slower of two states is slower, 1 being not at all.
 func (s State) Differs(o State) float64 {
 	most := 1.0
@@ -211,8 +231,8 @@ func Busy() (used, available time.Duration) {
 	return used, available
 }
 
-// CPU returns the model of the processor, "" when it is not known.
-func CPU() string {
+// Model returns the model of the processor, "" when it is not known.
+func Model() string {
 	_, model, _ := strings.Cut(read("/proc/cpuinfo"), "model name")
 	model, _, _ = strings.Cut(model, "\n")
 	return strings.TrimLeft(model, " \t:")

@@ -23,11 +23,7 @@ type Load struct {
 	Tools   int           // how many tools a list has, at least
 	Tool    string        // a name, or with a leading * the end of several that the callers take in turn
 	Warm    time.Duration // not counted
-	Length  time.Duration
-
-	// Measure is called when all callers are warm, with the process of a stdio session, and what it
-	// returns when they have ended. nil does nothing.
-	Measure func(pid int) (end func())
+	Length  time.Duration // of what follows
 }
 
 // MinPayload is the shortest text that is unique to a call.
@@ -51,33 +47,104 @@ type Calls struct {
 // Run opens the sessions, runs the load, and closes them. The first wrong answer ends it with an
 // error, as does the first call that takes too long.
 func (l Load) Run(ctx context.Context) (Calls, error) {
+	r, err := l.Start(ctx)
+	if err != nil {
+		return Calls{}, err
+	}
+	defer r.Close()
+	if err := r.Slice(ctx, l.Length); err != nil {
+		return Calls{}, err
+	}
+	return r.Calls(), nil
+}
+
+// A Run is a load whose sessions are open, and warm. It runs in slices, between which others may run.
+type Run struct {
+	PID  int           // the process of a stdio session, else 0
+	Slow time.Duration // how long a call has taken while it grew warm, the median
+
+	callers []*caller
+	took    time.Duration // by all slices
+}
+
+// Start opens the sessions and warms them. The caller closes the Run.
+func (l Load) Start(ctx context.Context) (_ *Run, err error) {
 	if l.Target.Until.IsZero() {
 		l.Target.Until = time.Now().Add(openTime + l.Warm + l.Length + patience)
 	}
-	var callers []*caller
+	r := &Run{}
 	defer func() {
-		for _, c := range callers {
-			c.session.Close()
+		if err != nil {
+			r.Close()
 		}
 	}()
 	var s *client.Session
 	var tools []string
 	for i := range l.Callers {
-		var err error
 		if i == 0 || l.Target.Carrier != client.Stdio {
 			if s, err = client.Open(l.Target); err != nil {
-				return Calls{}, fmt.Errorf("session %d: %w", i+1, err)
+				return nil, fmt.Errorf("session %d: %w", i+1, err)
 			}
 		}
 		if i == 0 {
 			if tools, err = Matching(s, l.Tool); err != nil {
 				s.Close()
-				return Calls{}, err
+				return nil, err
 			}
 		}
-		callers = append(callers, l.newCaller(i, s, tools[i%len(tools)]))
+		r.callers = append(r.callers, l.newCaller(i, s, tools[i%len(tools)]))
 	}
-	return l.run(ctx, callers)
+	r.PID = s.PID
+	if err := r.Slice(ctx, l.Warm); err != nil {
+		return nil, err
+	}
+	r.Slow = time.Duration(r.Calls().P50 * float64(time.Microsecond))
+	for _, c := range r.callers {
+		c.times, c.firsts, c.bytes = c.times[:0], c.firsts[:0], 0
+	}
+	r.took = 0
+	return r, nil
+}
+
+// Close closes the sessions.
+func (r *Run) Close() {
+	for _, c := range r.callers {
+		c.session.Close()
+	}
+}
+
+// Slice lets all callers call for some time, each at least once, or until the first of them fails.
+func (r *Run) Slice(ctx context.Context, length time.Duration) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	begun := time.Now()
+	end := begun.Add(length)
+	var all sync.WaitGroup
+	for _, c := range r.callers {
+		all.Go(func() {
+			if err := c.call(ctx, end); err != nil {
+				fail(err)
+			}
+		})
+	}
+	all.Wait()
+	r.took += time.Since(begun)
+	return context.Cause(ctx)
+}
+
+// Calls returns what the slices have measured, of which there is one at least.
+func (r *Run) Calls() Calls {
+	var times, firsts []time.Duration
+	size := 0
+	for _, c := range r.callers {
+		times, firsts, size = append(times, c.times...), append(firsts, c.firsts...), size+c.bytes
+	}
+	slices.Sort(times)
+	slices.Sort(firsts)
+	return Calls{
+		Calls: len(times), PerSecond: float64(len(times)) / r.took.Seconds(), Bytes: size / len(times),
+		P50: quantile(times, 0.5), P99: quantile(times, 0.99), First: quantile(firsts, 0.5),
+	}
 }
 
 // Matching returns the names of the tools that a session lists which are the tool, or end as it says
@@ -97,55 +164,6 @@ func Matching(s *client.Session, tool string) (all []string, err error) {
 		return nil, fmt.Errorf("no tool %s among the %d listed: %.200q", tool, len(names), names)
 	}
 	return all, nil
-}
-
-func (l Load) run(ctx context.Context, callers []*caller) (Calls, error) {
-	if err := phase(ctx, callers, l.Warm); err != nil {
-		return Calls{}, err
-	}
-	end := func() {}
-	if l.Measure != nil {
-		end = l.Measure(callers[0].session.PID)
-	}
-	begun := time.Now()
-	err := phase(ctx, callers, l.Length)
-	took := time.Since(begun)
-	end()
-	if err != nil {
-		return Calls{}, err
-	}
-	return sum(callers, took), nil
-}
-
-// phase lets all callers call for some time, or until the first of them fails.
-func phase(ctx context.Context, callers []*caller, length time.Duration) error {
-	ctx, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
-	end := time.Now().Add(length)
-	var all sync.WaitGroup
-	for _, c := range callers {
-		all.Go(func() {
-			if err := c.call(ctx, end); err != nil {
-				fail(err)
-			}
-		})
-	}
-	all.Wait()
-	return context.Cause(ctx)
-}
-
-func sum(callers []*caller, took time.Duration) Calls {
-	var times, firsts []time.Duration
-	size := 0
-	for _, c := range callers {
-		times, firsts, size = append(times, c.times...), append(firsts, c.firsts...), size+c.bytes
-	}
-	slices.Sort(times)
-	slices.Sort(firsts)
-	return Calls{
-		Calls: len(times), PerSecond: float64(len(times)) / took.Seconds(), Bytes: size / len(times),
-		P50: quantile(times, 0.5), P99: quantile(times, 0.99), First: quantile(firsts, 0.5),
-	}
 }
 
 // quantile returns a quantile of sorted times in microseconds; 0 of none.
@@ -180,9 +198,8 @@ func (l Load) newCaller(i int, s *client.Session, tool string) *caller {
 	}
 }
 
-// call calls until a time, at least once, and forgets what was measured before.
+// call calls until a time, at least once.
 func (c *caller) call(ctx context.Context, end time.Time) error {
-	c.times, c.firsts, c.bytes = c.times[:0], c.firsts[:0], 0
 	for begun := time.Now(); ; {
 		var err error
 		if c.List {
