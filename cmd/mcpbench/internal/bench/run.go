@@ -173,8 +173,8 @@ type trial struct {
 // How long a slice is at least: in all, and in calls of the slowest arm, since at its end callers wait for
 // each other.
 const (
-	slice      = 100 * time.Millisecond
-	sliceCalls = 20
+	minSlice = 100 * time.Millisecond
+	minCalls = 20
 )
 
 // measure measures some arms that take turns: virtual machines change their speed by up to two times within
@@ -184,14 +184,14 @@ func (s *stage) measure(ctx context.Context, c Cell, trials []*trial) error {
 	if c.Seconds > 0 {
 		length = time.Duration(c.Seconds) * time.Second
 	}
-	shortest := slice
+	shortest := minSlice
 	for _, t := range trials {
 		defer t.close()
 		if err := t.open(ctx, s, c, length*time.Duration(2*len(trials))); err != nil {
 			return fmt.Errorf("%s: %w", t.Arm, t.why(err))
 		}
 		if t.run != nil {
-			shortest = max(shortest, sliceCalls*t.run.Slow)
+			shortest = max(shortest, minCalls*t.run.Slow)
 		}
 	}
 	if c.Kind == Start {
@@ -218,11 +218,12 @@ func (s *stage) measure(ctx context.Context, c Cell, trials []*trial) error {
 func (t *trial) open(ctx context.Context, s *stage, c Cell, within time.Duration) (err error) {
 	if c.Kind == Start {
 		t.state = host.Look()
-		defer func() { t.stop() }()
-		took, err := t.launch(ctx, s.supervisor)
+		a := t.arm
+		defer func() { a.stop() }()
+		took, err := a.launch(ctx, s.supervisor)
 		t.sample.StartMS = float64(took) / float64(time.Millisecond)
-		if t.process != nil {
-			t.sample.Memory = host.Use(t.pid())
+		if a.process != nil {
+			t.sample.Memory = host.Use(a.pid())
 		}
 		return err
 	}
