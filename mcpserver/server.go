@@ -177,10 +177,18 @@ var (
 	errCancelled = errors.New("canceled by the client")                    // why a request ends
 	errEnded     = errors.New("the session has ended")                     // why a session's requests end
 	errShutOut   = errors.New("the credentials are not accepted any more") // the same, of a sender who had been let in
-	errClosing   = errors.New("the bridge is shutting down")               // why a Server's connections end
 	errExpired   = errors.New("the token has expired")                     // why a stream ends
 	errAnswered  = errors.New("the request is answered")                   // why its context ends
 )
+
+// errClosing is why a Server's connections end.
+const errClosing closingError = "the bridge is shutting down"
+
+// A closingError is an [http.ErrServerClosed], by which the handlers of Options.Protected know it.
+type closingError string
+
+func (e closingError) Error() string { return string(e) }
+func (closingError) Unwrap() error   { return http.ErrServerClosed }
 
 // endedHere reports whether a request whose context has ended for a reason was ended by the Server, not by its client.
 func endedHere(reason error) bool {
@@ -231,8 +239,9 @@ type Options struct {
 
 	// Protected maps patterns of http.ServeMux to handlers that Access protects as it does MCP.
 	// CallerOf tells them the caller: that asks for the profile which the wildcard {profile} of a
-	// pattern matches. A request's context ends when its sender is shut out. One for a WebSocket may have
-	// its token in a subprotocol, or a ticket, as at /ws.
+	// pattern matches. A request's context ends when its sender is shut out, and with [http.ErrServerClosed]
+	// as its cause when the Server closes. One for a WebSocket may have its token in a subprotocol, or a
+	// ticket, as at /ws.
 	Protected map[string]http.Handler
 
 	// PassTokens tells the source the bearer tokens of callers (bridge.Caller.Token).

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
 	"sync"
 	"time"
 
@@ -37,9 +38,19 @@ const closeTime = time.Second
 // errSlow is why a page is closed that does not read.
 var errSlow = errors.New("the page does not read what it is sent: connect again")
 
-// serve serves the connection until it ends, or ctx does.
-func (p *page) serve(ctx context.Context) {
-	ctx, cancel := context.WithCancelCause(ctx)
+// A withdrawn is why the request of a page has ended: its credentials are not accepted any more.
+type withdrawn struct{ error }
+
+// serve serves the connection until it ends, or its request does.
+func (p *page) serve(request context.Context) {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(request))
+	defer context.AfterFunc(request, func() {
+		cause := context.Cause(request)
+		if !errors.Is(cause, http.ErrServerClosed) {
+			cause = withdrawn{cause}
+		}
+		cancel(cause)
+	})()
 	defer context.AfterFunc(p.chat.ctx, func() { cancel(context.Cause(p.chat.ctx)) })()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(closeTime, func() { p.conn.Close() }) })() // ends a write that is under way
 	var writer sync.WaitGroup
@@ -205,14 +216,14 @@ func (p *page) slow() error {
 func (p *page) sayClose(err error) {
 	code := websocket.CloseNormalClosure
 	switch {
-	case errors.Is(err, errEnding):
+	case errors.As(err, new(withdrawn)):
+		code = websocket.ClosePolicyViolation
+	case errors.Is(err, errEnding), errors.Is(err, http.ErrServerClosed):
 		code = websocket.CloseGoingAway
 	case errors.Is(err, errSlow):
 		code = websocket.CloseTryAgainLater
 	case errors.Is(err, websocket.ErrReadLimit):
 		code = websocket.CloseMessageTooBig
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		code = websocket.ClosePolicyViolation // the credentials have ended
 	}
 	text := err.Error()
 	p.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, text[:min(len(text), 120)]), time.Now().Add(closeTime))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -338,6 +339,30 @@ func TestChatDeserted(t *testing.T) {
 	f.goOn <- struct{}{}
 	if done, _ := q.until("done"); done["text"] != "Done." || f.writes.Load() != 1 {
 		t.Errorf("%v, %d", done, f.writes.Load())
+	}
+}
+
+// A page is told why the handler in front has ended its request.
+func TestChatRequestEnds(t *testing.T) {
+	for _, c := range []struct {
+		cause error
+		code  int
+	}{
+		{errors.New("the token has expired"), websocket.ClosePolicyViolation},
+		{http.ErrServerClosed, websocket.CloseGoingAway},
+	} {
+		f := newChatFront(t, serve.ChatOptions{})
+		ctx, end := context.WithCancelCause(t.Context())
+		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.chat.ServeHTTP(w, r.WithContext(ctx)) }))
+		defer front.Close()
+		f.url = "ws" + strings.TrimPrefix(front.URL, "http")
+		p := f.connect("ann")
+		p.open(object{})
+		end(c.cause)
+		var closed *websocket.CloseError
+		if _, _, err := p.conn.ReadMessage(); !errors.As(err, &closed) || closed.Code != c.code || closed.Text != c.cause.Error() {
+			t.Errorf("%v: closed with %v", c.cause, err)
+		}
 	}
 }
 
