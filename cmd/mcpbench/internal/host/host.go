@@ -13,21 +13,19 @@ import (
 	"time"
 )
 
-// Usage is what processes have used and use.
+// Usage is the memory that processes use.
 type Usage struct {
-	CPU  time.Duration `json:"-"`
-	RSS  int64         `json:"rss_kib"`  // resident memory, shared pages counted in each process
-	PSS  int64         `json:"pss_kib"`  // the same with each shared page divided among those who share it
-	Peak int64         `json:"peak_kib"` // the largest RSS since ResetPeak, or since the start
+	RSS  int64 `json:"rss_kib"`  // resident memory, shared pages counted in each process
+	PSS  int64 `json:"pss_kib"`  // the same with each shared page divided among those who share it
+	Peak int64 `json:"peak_kib"` // the largest RSS since ResetPeak, or since the start
 }
 
-// Use returns what the process tree of pid uses, without descendants that run this very program: the
-// servers behind a gateway.
+// Use returns the memory that the process tree of pid uses, without descendants that run this very program:
+// the servers behind a gateway.
 func Use(pid int) (u Usage) {
 	for p, upstream := range tree(pid) {
 		if !upstream {
 			status := sizes(proc(p, "status"))
-			u.CPU += cpu(p)
 			u.RSS += status["VmRSS"]
 			u.PSS += sizes(proc(p, "smaps_rollup"))["Pss"]
 			u.Peak += status["VmHWM"]
@@ -36,7 +34,7 @@ func Use(pid int) (u Usage) {
 	return u
 }
 
-// CPU returns what of Use is CPU time.
+// CPU returns the CPU time that the same processes have used.
 func CPU(pid int) (t time.Duration) {
 	for p, upstream := range tree(pid) {
 		if !upstream {
