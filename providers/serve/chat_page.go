@@ -38,23 +38,13 @@ const closeTime = time.Second
 // errSlow is why a page is closed that does not read.
 var errSlow = errors.New("the page does not read what it is sent: connect again")
 
-// A withdrawn is why the request of a page has ended: its credentials are not accepted any more.
-type withdrawn struct{ error }
-
 // serve serves the connection until it ends, or its request does.
 func (p *page) serve(request context.Context) {
-	ctx, cancel := context.WithCancelCause(context.WithoutCancel(request))
-	defer context.AfterFunc(request, func() {
-		cause := context.Cause(request)
-		if !errors.Is(cause, http.ErrServerClosed) {
-			cause = withdrawn{cause}
-		}
-		cancel(cause)
-	})()
+	ctx, cancel := context.WithCancelCause(request)
 	defer context.AfterFunc(p.chat.ctx, func() { cancel(context.Cause(p.chat.ctx)) })()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(closeTime, func() { p.conn.Close() }) })() // ends a write that is under way
 	var writer sync.WaitGroup
-	writer.Go(func() { p.write(ctx) })
+	writer.Go(func() { p.sayClose(request, p.write(ctx)) })
 	p.conn.SetReadLimit(p.chat.opts.Load().MaxBytes)
 	alive := func(string) error { return p.conn.SetReadDeadline(time.Now().Add(3 * pingTime)) }
 	p.conn.SetPongHandler(alive)
@@ -146,23 +136,20 @@ func (p *page) notify() {
 	}
 }
 
-// write sends events and pings until ctx ends, and closes the connection.
-func (p *page) write(ctx context.Context) {
-	defer p.conn.Close()
+// write sends events and pings until ctx ends, and returns why.
+func (p *page) write(ctx context.Context) error {
 	ping := time.NewTicker(pingTime)
 	defer ping.Stop()
 	for {
 		select {
 		case <-p.wake:
 			if err := p.sendEvents(); err != nil {
-				p.sayClose(err)
-				return
+				return err
 			}
 		case <-ping.C:
 			p.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(endpoint.WriteTimeout))
 		case <-ctx.Done():
-			p.sayClose(context.Cause(ctx))
-			return
+			return context.Cause(ctx)
 		}
 	}
 }
@@ -212,18 +199,19 @@ func (p *page) slow() error {
 	return errSlow
 }
 
-// sayClose tells the page why the connection ends.
-func (p *page) sayClose(err error) {
+// sayClose tells the page why the connection ends, and closes it.
+func (p *page) sayClose(request context.Context, err error) {
+	defer p.conn.Close()
 	code := websocket.CloseNormalClosure
 	switch {
-	case errors.As(err, new(withdrawn)):
-		code = websocket.ClosePolicyViolation
 	case errors.Is(err, errEnding), errors.Is(err, http.ErrServerClosed):
 		code = websocket.CloseGoingAway
 	case errors.Is(err, errSlow):
 		code = websocket.CloseTryAgainLater
 	case errors.Is(err, websocket.ErrReadLimit):
 		code = websocket.CloseMessageTooBig
+	case errors.Is(err, context.Cause(request)):
+		code = websocket.ClosePolicyViolation // the credentials are not accepted any more
 	}
 	text := err.Error()
 	p.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, text[:min(len(text), 120)]), time.Now().Add(closeTime))
