@@ -121,8 +121,8 @@ func (s *stage) row(ctx context.Context, row *Row, turn int, err error) {
 	s.Log(row)
 }
 
-// pair measures each arm, in an order that turns around from pair to pair. With idle sessions one after the
-// other, as those of all might be too many; else they take turns.
+// pair measures each arm, in an order that turns around from pair to pair. Arms with idle sessions are measured one
+// after the other, as the sessions of all might be too many; the others take turns.
 func (s *stage) pair(ctx context.Context, c Cell, turn int) (*Pair, error) {
 	p := &Pair{Differs: 1}
 	used, available := host.Busy()
@@ -136,12 +136,15 @@ func (s *stage) pair(ctx context.Context, c Cell, turn int) (*Pair, error) {
 	if turn%2 == 1 {
 		slices.Reverse(trials)
 	}
-	together := len(trials)
-	if c.Sessions > 0 {
+	measure, together := s.measure, len(trials)
+	switch {
+	case c.Kind == Start:
+		measure = s.start
+	case c.Sessions > 0:
 		together = 1
 	}
 	for some := range slices.Chunk(trials, together) {
-		if err := s.measure(ctx, c, some); err != nil {
+		if err := measure(ctx, c, some); err != nil {
 			return nil, err
 		}
 	}
@@ -190,12 +193,7 @@ func (s *stage) measure(ctx context.Context, c Cell, trials []*trial) error {
 		if err := t.open(ctx, s, c, length*time.Duration(2*len(trials))); err != nil {
 			return fmt.Errorf("%s: %w", t.Arm, t.why(err))
 		}
-		if t.run != nil {
-			shortest = max(shortest, minCalls*t.run.Slow)
-		}
-	}
-	if c.Kind == Start {
-		return nil
+		shortest = max(shortest, minCalls*t.run.Slow)
 	}
 	n := max(1, int(length/shortest))
 	for range n {
@@ -213,20 +211,26 @@ func (s *stage) measure(ctx context.Context, c Cell, trials []*trial) error {
 	return nil
 }
 
-// open opens the sessions of a trial, the load's for a time. It measures a cold start: of a copy that is started
-// and ends.
-func (t *trial) open(ctx context.Context, s *stage, c Cell, within time.Duration) (err error) {
-	if c.Kind == Start {
+// start measures cold starts, one after the other: of copies of the arms, which are started and end.
+func (s *stage) start(ctx context.Context, _ Cell, trials []*trial) error {
+	for _, t := range trials {
 		t.state = host.Look()
 		a := t.arm
-		defer func() { a.stop() }()
 		took, err := a.launch(ctx, s.supervisor)
 		t.sample.StartMS = float64(took) / float64(time.Millisecond)
 		if a.process != nil {
 			t.sample.Memory = host.Use(a.pid())
 		}
-		return err
+		a.stop()
+		if err != nil {
+			return fmt.Errorf("%s: %w", t.Arm, err)
+		}
 	}
+	return nil
+}
+
+// open opens the sessions of a trial, the load's for a time.
+func (t *trial) open(ctx context.Context, s *stage, c Cell, within time.Duration) (err error) {
 	if c.Sessions > 0 && t.process != nil {
 		t.sessions, err = idle(t.arm, c.Sessions, t.sample)
 		if err != nil {
