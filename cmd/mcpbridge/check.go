@@ -181,7 +181,7 @@ func (c *checker) server(ctx context.Context, st *stack.ServerState, took time.D
 	}
 	if !s.OK && (server.OAuth.OfCaller || server.Forward) && strings.Contains(st.Reason, diagnosis.WithoutToken) {
 		s.OK = true
-		s.Notes = append(s.Notes, "check has no token of a caller: to see whether this server works, call one of its tools as a client that has one")
+		s.Notes = append(s.Notes, "check has no access token of a caller, without which it cannot test this server: call one of its tools from a client that sends a token")
 	}
 	node, old := c.machine.Node(ctx, &command)
 	s.Node = node
