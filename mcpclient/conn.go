@@ -404,7 +404,20 @@ type call struct {
 	cause          error             // why the call has ended without a reply; set before an empty one
 	lost           bool              // the cause is that of the connection's loss
 	passing                          // of a long result
+	late           *time.Timer       // ends a send that goes on after the reply; set before the reply, nil if the send has brought it
 	reply          chan bridge.Reply // has room for one; there is never another
+}
+
+// lateTime is how long the send of a call may go on whose reply has come on another stream: its own response
+// may never end.
+const lateTime = time.Second
+
+// answer replies to a call that has been taken. from is the call on whose stream the reply came, if any.
+func (k *call) answer(r bridge.Reply, from *call) {
+	if k != from && k.conn.waits {
+		k.late = time.AfterFunc(lateTime, k.endContext)
+	}
+	k.reply <- r
 }
 
 // setSent notes that the first byte may have left; k may be nil.

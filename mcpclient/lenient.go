@@ -19,17 +19,17 @@ import (
 func (c *conn) malformed(err error, msg []byte, from *call) {
 	c.cfg.throttle.Log(slog.LevelWarn, "skipped an invalid JSON-RPC message", "reason", err, "bytes", len(msg), "start", c.cfg.snippet(msg))
 	k := c.answeredBy(msg, msg, from)
-	if k == nil || c.salvage(k, msg) {
+	if k == nil || c.salvage(k, msg, from) {
 		return
 	}
-	k.reply <- bridge.Failed(toolformat.Errorf(toolformat.Internal, "%s sent an answer that is not valid: %v", c.cfg.Name, err))
+	k.answer(bridge.Failed(toolformat.Errorf(toolformat.Internal, "%s sent an answer that is not valid: %v", c.cfg.Name, err)), from)
 }
 
 // tooLong implements receiver: it ends the call whose response was over the limit.
 func (c *conn) tooLong(long *wire.TooLongError, from *call) {
 	c.cfg.throttle.Log(slog.LevelWarn, "skipped a message that is too long", "reason", long, "start", c.cfg.snippet(long.Head))
 	if k := c.answeredBy(long.Head, long.Tail, from); k != nil {
-		k.reply <- bridge.Failed(c.cfg.tooLarge(long))
+		k.answer(bridge.Failed(c.cfg.tooLarge(long)), from)
 	}
 }
 
@@ -57,14 +57,14 @@ func (c *conn) answeredBy(head, tail []byte, from *call) *call {
 
 // salvage answers a call for a list without the items that cannot be used, which it notes in the
 // call. It reports whether it could.
-func (c *conn) salvage(k *call, msg []byte) bool {
+func (c *conn) salvage(k *call, msg []byte, from *call) bool {
 	for kind := range bridge.ListKinds {
 		if k.method != kind.Method() || k.owner != nil {
 			continue
 		}
 		result := wire.NewBuffer(len(msg))
 		if result.B = k.appendUsable(result.B, kind, lenient.Member(msg, "result")); wire.Valid(result.B) == nil {
-			k.reply <- bridge.Result(result.B, result)
+			k.answer(bridge.Result(result.B, result), from)
 			return true
 		}
 		result.Free()

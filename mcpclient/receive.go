@@ -67,14 +67,14 @@ func (c *conn) answered(m *wire.Message, buf *wire.Buffer, from *call) {
 	case m.Error != nil:
 		e := c.cfg.remoteError(m.Error)
 		buf.Free()
-		k.reply <- withSize(bridge.Failed(e), size)
+		k.answer(withSize(bridge.Failed(e), size), from)
 	default:
 		if k == from { // else another goroutine may have it
 			k.own = true
 		}
 		reply := withSize(bridge.Result(m.Result, buf), size)
 		reply.Usual = m.Usual
-		k.reply <- reply
+		k.answer(reply, from)
 	}
 }
 

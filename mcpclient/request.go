@@ -288,6 +288,9 @@ func (k *call) endContext() {
 // replied returns the reply of a call that has left the connection, or how it has ended without one.
 func (c *conn) replied(k *call, r bridge.Reply) (bridge.Reply, *loss) {
 	c.link.client.replies.Put(k.reply)
+	if k.late != nil {
+		k.late.Stop()
+	}
 	switch {
 	case k.lost:
 		return bridge.Reply{}, &loss{cause: k.cause, surelyNotRun: !k.sent.Load()}
