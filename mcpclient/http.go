@@ -153,6 +153,12 @@ type statusError struct {
 	oauth bool   // the server names an authorization server (RFC 9728)
 }
 
+// passes reports whether the same request may be answered later: a server may have to notice first that
+// the stream is lost which it is to go on with (409).
+func (e *statusError) passes() bool {
+	return e.code >= 500 || e.code == http.StatusConflict || e.code == http.StatusTooManyRequests || e.code == http.StatusRequestTimeout
+}
+
 func newStatusError(resp *http.Response, text string) *statusError {
 	challenge := strings.Join(resp.Header.Values("Www-Authenticate"), ",")
 	return &statusError{resp.StatusCode, text, strings.Contains(challenge, "resource_metadata")}

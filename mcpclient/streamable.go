@@ -274,6 +274,11 @@ func (s *streamable) sessionGone(ctx context.Context, status int, text []byte, k
 	if status == http.StatusNotFound && !answers(text, k) {
 		return true
 	}
+	return s.forgotten(ctx)
+}
+
+// forgotten reports whether the server answers a ping as one that does not know the session.
+func (s *streamable) forgotten(ctx context.Context) bool {
 	msg := &wire.Buffer{B: wire.AppendCall(nil, strconv.AppendInt(nil, s.pings.Add(-1), 10), wire.MethodPing, nil)}
 	resp, err := s.request(ctx, http.MethodPost, nil, msg)
 	if err != nil {
@@ -283,7 +288,7 @@ func (s *streamable) sessionGone(ctx context.Context, status int, text []byte, k
 	if resp.StatusCode < 300 {
 		return false
 	}
-	text, _ = io.ReadAll(io.LimitReader(resp.Body, refusedBytes))
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, refusedBytes))
 	return mayEndSession(resp.StatusCode, text)
 }
 
@@ -330,24 +335,38 @@ func (s *streamable) close() {
 	}
 }
 
+// maxResumes bounds how often the rest of a stream is asked for in vain.
+const maxResumes = 5
+
 // receiveStream takes the events of a response until its call has a reply. A stream that ends
-// before that is resumed if its events had ids.
+// before that is resumed if its events had ids: as often as the server ends it, since some do so
+// rather than keep it open (SEP-1699).
 func (s *streamable) receiveStream(ctx context.Context, resp *http.Response, k *call) error {
 	last, retry := "", time.Second
-	for tries := 0; ; tries++ {
+	for {
 		err := s.events(resp.Body, k, &last, &retry)
 		resp.Body.Close()
 		if len(k.reply) > 0 {
 			return nil
 		}
-		if last == "" || tries >= 5 {
+		if last == "" {
 			return fmt.Errorf("the stream ended before the response: %w", err)
 		}
-		if !sleep(ctx, retry) {
-			return ctx.Err()
-		}
-		if resp, err = s.get(ctx, last); err != nil {
+		if resp, err = s.resume(ctx, last, retry); err != nil {
 			return err
+		}
+	}
+}
+
+// resume opens the rest of a stream that ended after the event last.
+func (s *streamable) resume(ctx context.Context, last string, retry time.Duration) (*http.Response, error) {
+	for tries := 1; ; tries++ {
+		if !sleep(ctx, retry) {
+			return nil, ctx.Err()
+		}
+		resp, err := s.get(ctx, last)
+		if refused := (*statusError)(nil); tries == maxResumes || !errors.As(err, &refused) || !refused.passes() {
+			return resp, err
 		}
 	}
 }
@@ -403,18 +422,21 @@ func (s *streamable) get(ctx context.Context, last string) (*http.Response, erro
 	return resp, notStream(resp)
 }
 
-// listen keeps the GET stream open while the server offers one.
+// listen keeps the GET stream open while the server offers one. One that does not may answer 404, as
+// routers do, like one that has ended the session.
 func (s *streamable) listen() {
 	last, retry := "", time.Second
 	for {
 		resp, err := s.get(&s.life, last)
 		var refused *statusError
 		switch {
-		case errors.As(err, &refused) && refused.code == http.StatusNotFound && s.sessionID() != "":
+		case errors.As(err, &refused) && refused.code == http.StatusNotFound && s.sessionID() != "" && s.forgotten(&s.life):
 			s.to.lose(fmt.Errorf("%w (HTTP 404)", errSessionGone))
 			return
-		case errors.As(err, &refused) && refused.code < 500:
+		case refused != nil && !refused.passes() && last == "":
 			return // the server has no such stream
+		case refused != nil && !refused.passes():
+			last = "" // the server may not have what follows that event any more
 		case err == nil:
 			retry = time.Second
 			s.events(resp.Body, nil, &last, &retry)
