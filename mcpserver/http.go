@@ -388,7 +388,7 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request, target *ses
 		writeError(w, http.StatusNotFound, "the stream is not one of this node")
 		return
 	}
-	if number == 0 && (st == nil || after < 0) {
+	if number == 0 && (st == nil || after < 0 || st.box.spent()) {
 		st = target.journal.sessionStream()
 	}
 	if st != nil {

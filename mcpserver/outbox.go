@@ -313,6 +313,13 @@ func (o *outbox) isClosed() bool {
 	}
 }
 
+// spent reports whether the outbox is closed and empty.
+func (o *outbox) spent() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err != nil && len(o.items) == 0
+}
+
 // drain passes batches to write until the outbox is closed and empty, write fails, or gone is
 // closed, and returns why: errSlow if write has taken too long. It calls idle every keepAlive.
 func (o *outbox) drain(gone <-chan struct{}, write func([]*wire.Buffer) error, idle func() error) error {
