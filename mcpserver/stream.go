@@ -99,7 +99,7 @@ func (st *stream) serve(ctx context.Context, w http.ResponseWriter, after int64)
 	out := newEventWriter(w)
 	if st.session != nil {
 		if after < 0 && st.session.revision() >= primedFrom {
-			out.write("", st.session.journal.eventID(st.number, 0), nil)
+			out.write("", st.session.journal.eventID(st.number, st.seq.Load()), nil) // who resumes has got what is before
 		}
 		st.session.journal.replay(out, st.session.journal.after(st.number, after))
 	}

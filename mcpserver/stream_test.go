@@ -2,10 +2,13 @@ package mcpserver
 
 import (
 	"context"
+	"fmt"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/mark3labs/mcp-go/mcp"
 )
 
 // streaming is a GET of a session.
@@ -40,6 +43,31 @@ func TestSlowStreamIsResumed(t *testing.T) {
 		leave()
 		if got := w.Body.String(); !strings.Contains(got, "notifications/second") || strings.Contains(got, "first") || !strings.Contains(got, "id: 0-2\n") {
 			t.Errorf("it gets %q", got)
+		}
+	})
+}
+
+// What a client has got on a GET stream does not come again when it resumes a later one.
+func TestResumedFromItsBeginning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newMade(t, Options{}, okay)
+		id := p.legacy(t.Context(), "", fmt.Sprintf(hello, "{}")).Header().Get(mcp.HeaderSessionID)
+		s := p.sessions.sessions[id]
+		if s == nil {
+			t.Fatal("no session")
+		}
+		_, leave := streaming(p, s, "")
+		s.journal.Notify("notifications/first", []byte("{}"))
+		leave()
+		w, leave := streaming(p, s, "")
+		leave()
+		_, rest, _ := strings.Cut(w.Body.String(), "id: ")
+		begin, _, _ := strings.Cut(rest, "\n")
+		w, leave = streaming(p, s, begin)
+		s.journal.Notify("notifications/second", []byte("{}"))
+		leave()
+		if got := w.Body.String(); strings.Contains(got, "first") || !strings.Contains(got, "second") {
+			t.Errorf("after %q comes %q", begin, got)
 		}
 	})
 }
