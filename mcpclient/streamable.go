@@ -205,7 +205,9 @@ func (s *streamable) send(ctx context.Context, msg *wire.Buffer, k *call) error 
 		s.setHeader(mcp.HeaderSessionID, id)
 	}
 	if k == nil {
-		io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be reused
+		if mediaType(resp) != "text/event-stream" { // which may not end
+			io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be reused
+		}
 		return nil
 	}
 	return s.receive(ctx, resp, k)

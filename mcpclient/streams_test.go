@@ -106,3 +106,23 @@ func TestNoStreamAt404(t *testing.T) {
 		}
 	})
 }
+
+// A notification needs no answer: the end of a stream with which a server answers one is not awaited.
+func TestNotificationAnsweredWithStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := peer.NewNetwork()
+		o := newOddOn(t, network, func(x *exchange) bool {
+			if x.Kind() == wire.Notification {
+				stream(x.w, ": \n\n")
+				<-x.ctx.Done()
+			}
+			return x.Kind() == wire.Notification
+		})
+		begun := time.Now()
+		c := openOn(t, network, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP})
+		c.works("ok")
+		if took := time.Since(begun); took > 5*time.Second {
+			t.Errorf("it took %s to connect", took)
+		}
+	})
+}
