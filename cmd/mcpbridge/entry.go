@@ -20,37 +20,67 @@ import (
 
 // entry is how clients come in to serve: who may, and with which TLS.
 type entry struct {
+	admitted
+	config   atomic.Pointer[tls.Config]
+	operator auth.Operator
+}
+
+// admitted are those whom a config lets in, beside the holders of its tokens.
+type admitted struct {
 	oauth        *auth.OAuth // nil without an issuer; stays the same, with what it knows, while its options do
 	of           config.Auth
 	resource     string             // of oauth
 	certificates *auth.Certificates // nil without authorities of clients
-	config       atomic.Pointer[tls.Config]
-	operator     auth.Operator
 }
 
-// set reads what the config names. An error means that nothing has changed.
-func (e *entry) set(cfg *config.Config, log *slog.Logger) error {
-	var certificates *auth.Certificates
+// prepare reads what a config names. The entry follows the config from the call of use on.
+func (e *entry) prepare(cfg *config.Config, log *slog.Logger) (use func(), err error) {
+	next := e.admitted
+	next.certificates = nil
+	own := e.config.Load()
 	if cfg.TLS.Cert != "" {
-		own, err := keyPair(cfg)
-		if err != nil {
-			return err
+		if own, next.certificates, err = readTLS(cfg); err != nil {
+			return nil, err
 		}
-		next := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{own}}
-		if path := cfg.TLS.ClientCA; path != "" {
-			text, err := file.Read(path, maxPEM)
-			if err == nil {
-				certificates, err = auth.NewCertificates(text)
-			}
-			if err != nil {
-				return usagef("%s: %s: %v", cfg.TLS.Places["clientCA"], path, err)
-			}
-			next.ClientAuth, next.ClientCAs = tls.VerifyClientCertIfGiven, certificates.Pool
-		}
-		e.config.Store(next)
 	}
-	e.certificates = certificates
-	return e.setOAuth(cfg, log)
+	if err := next.setOAuth(cfg, log); err != nil {
+		return nil, err
+	}
+	return func() {
+		e.admitted = next
+		e.config.Store(own)
+	}, nil
+}
+
+// set makes the entry follow a config at once.
+func (e *entry) set(cfg *config.Config, log *slog.Logger) error {
+	use, err := e.prepare(cfg, log)
+	if err == nil {
+		use()
+	}
+	return err
+}
+
+// readTLS reads the files of TLS. The certificates are nil without authorities of clients.
+func readTLS(cfg *config.Config) (own *tls.Config, certificates *auth.Certificates, err error) {
+	pair, err := keyPair(cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	own = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
+	path := cfg.TLS.ClientCA
+	if path == "" {
+		return own, nil, nil
+	}
+	text, err := file.Read(path, maxPEM)
+	if err == nil {
+		certificates, err = auth.NewCertificates(text)
+	}
+	if err != nil {
+		return nil, nil, usagef("%s: %s: %v", cfg.TLS.Places["clientCA"], path, err)
+	}
+	own.ClientAuth, own.ClientCAs = tls.VerifyClientCertIfGiven, certificates.Pool
+	return own, certificates, nil
 }
 
 const maxPEM = 1 << 20 // bytes of a file
@@ -80,7 +110,7 @@ func keyPair(cfg *config.Config) (pair tls.Certificate, err error) {
 }
 
 // setOAuth makes the Authenticator of access tokens, unless there is one with these options.
-func (e *entry) setOAuth(cfg *config.Config, log *slog.Logger) error {
+func (e *admitted) setOAuth(cfg *config.Config, log *slog.Logger) error {
 	a := cfg.Auth
 	switch {
 	case a.Issuer == "":

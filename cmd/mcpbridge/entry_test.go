@@ -276,3 +276,24 @@ func TestIssuerClient(t *testing.T) {
 		}
 	}
 }
+
+// A config that is not applied lets in nobody but whom the one before does.
+func TestRefusedConfig(t *testing.T) {
+	at := peer.NewServer("").Serve(t, nil) + "/mcp"
+	s := serveConfig(t, fmt.Sprintf(`{"mcpServers": {"echo": {"url": %q}}, "auth": {"issuer": "http://127.0.0.1:1", "audience": "some"}}`, at), nil)
+	discover := func() int {
+		resp, _ := s.request("server/discover", "", "")
+		return resp.StatusCode
+	}
+	if got := discover(); got != http.StatusUnauthorized {
+		t.Fatalf("without a token: %d", got)
+	}
+	next := fmt.Sprintf(`{"mcpServers": {"echo": {"url": %q, "headers": {"X-Key": "${NO_SUCH_VARIABLE}"}}}, "tokens": {"ann": "0123456789abcdef0123456789abcdef"}}`, at)
+	if err := os.WriteFile(filepath.Join(s.dir, config.FileName), []byte(next), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "a refusal of the config", func() bool { return s.log.find("the config is not applied") })
+	if got := discover(); got != http.StatusUnauthorized {
+		t.Errorf("without a token, after a config that is not applied: %d", got)
+	}
+}

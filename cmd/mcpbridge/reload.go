@@ -178,7 +178,7 @@ func (l *live) replace(before *config.Config) error {
 		l.log.Warn("cluster has changed: restart to apply it")
 		cfg.Cluster = before.Cluster
 	}
-	listens := l.chat != nil
+	listens, useEntry := l.chat != nil, func() {}
 	if listens { // it is serve, which listens
 		if cfg.Listen != before.Listen {
 			l.log.Warn("listen has changed: restart to apply it", "still", before.Listen)
@@ -190,7 +190,7 @@ func (l *live) replace(before *config.Config) error {
 		if err := mayListen(cfg); err != nil {
 			return err
 		}
-		if err := l.entry.set(cfg, l.log); err != nil {
+		if useEntry, err = l.entry.prepare(cfg, l.log); err != nil {
 			return err
 		}
 	}
@@ -199,6 +199,7 @@ func (l *live) replace(before *config.Config) error {
 		l.logging.set(before.Log)
 		return err
 	}
+	useEntry()
 	l.watch(cfg.Files())
 	if l.front != nil {
 		l.front.Update(l.options(cfg))
