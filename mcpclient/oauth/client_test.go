@@ -299,6 +299,65 @@ func TestMovedAuthority(t *testing.T) {
 	}
 }
 
+// TestMovedAuthorityOfIdentities is TestMovedAuthority for a client id of the config with which each identity logs in.
+func TestMovedAuthorityOfIdentities(t *testing.T) {
+	f, next, store := newFake(t), newFake(t), newMemory()
+	visit := func(identity string) error {
+		c := f.client(t, store, func(cfg *Config) { cfg.Identity, cfg.ClientID, cfg.ClientSecret = identity, "id", "s3cret" })
+		v, err := c.Visit(t.Context(), "https://bridge.example.com/login/callback", "some-id", nil)
+		if err != nil {
+			return err
+		}
+		stay := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		resp, err := stay.Get(v.Address())
+		if err != nil {
+			return err
+		}
+		resp.Body.Close()
+		back, err := resp.Location()
+		if err != nil {
+			return err
+		}
+		if _, err := v.Answer(t.Context(), back.Query()); err != nil {
+			return err
+		}
+		return v.Keep(t.Context())
+	}
+	for _, identity := range []string{"ann", "bob"} {
+		if err := visit(identity); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.resource["authorization_servers"] = []string{next.URL}
+	for _, identity := range []string{"ann", "joe"} {
+		wantError(t, visit(identity), "and the client id in the config is for")
+	}
+	if len(next.forms) > 0 {
+		t.Errorf("another authorization server gets the secret: %v", next.forms)
+	}
+}
+
+// TestAnotherIssuer: what was got from an authorization server that the config no longer names counts no more,
+// and that gets no secret that is for another one.
+func TestAnotherIssuer(t *testing.T) {
+	f, next, store := newFake(t), newFake(t), newMemory()
+	f.grant = func(url.Values) (int, string) {
+		return http.StatusOK, `{"access_token":"a","refresh_token":"r","expires_in":1e-9}`
+	}
+	of := func(issuer, secret string) *Client {
+		return f.client(t, store, func(cfg *Config) { cfg.Issuer, cfg.ClientID, cfg.ClientSecret = issuer, "id", secret })
+	}
+	if err := of(f.URL, "first").Login(t.Context(), nil, agree(t)); err != nil {
+		t.Fatal(err)
+	}
+	if value, err := of(next.URL, "second").Authorization(t.Context()); value != "" || err != nil {
+		t.Errorf("%q, %v", value, err)
+	}
+	if len(f.forms) != 1 {
+		t.Errorf("the authorization server of before has got %v", f.forms[1:])
+	}
+}
+
 // TestSeveralClients has clients of one server, of which none gets the token of another.
 func TestSeveralClients(t *testing.T) {
 	f, store := newFake(t), newMemory()

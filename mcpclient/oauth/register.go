@@ -38,7 +38,7 @@ func (c *Client) configured(r *record, a *authority) (registration, bool, error)
 	}
 	for issuer, used := range r.Clients {
 		if used.ID == c.cfg.ClientID && issuer != a.Issuer && c.cfg.Issuer == "" {
-			return registration{}, false, fmt.Errorf("its authorization server is %.200q now, and the client id in the config is for %q: if that is right, log out first", a.Issuer, issuer)
+			return registration{}, false, fmt.Errorf("its authorization server is %.200q now, and the client id in the config is for %q: if that is right, make it the issuer in oauth of the config", a.Issuer, issuer)
 		}
 	}
 	return registration{ID: c.cfg.ClientID, Secret: c.cfg.ClientSecret, Method: c.method(a)}, true, nil

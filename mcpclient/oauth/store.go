@@ -112,8 +112,8 @@ func (c *Client) load() (*record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the stored credentials cannot be read: %w", err)
 	}
-	if r.Token != nil && r.Token.Assertion != c.assertionHash() {
-		r.Token = nil
+	if t := r.Token; t != nil && (t.Assertion != c.assertionHash() || c.cfg.Issuer != "" && t.Issuer != c.cfg.Issuer) {
+		r.Token = nil // that of another config: what this one has is for nobody else
 	}
 	return r, nil
 }

@@ -63,6 +63,13 @@ func (v *Visit) Answer(ctx context.Context, answer url.Values) (who string, err 
 		})
 		return "", errors.Join(err, forgotten)
 	}
+	if err == nil && v.client.ID == v.cfg.ClientID { // which stays bound to the authorization server, for all identities
+		err = v.registrar.change(ctx, func(r *record) (bool, error) {
+			_, known := r.Clients[v.authority.Issuer]
+			r.keep(v.authority.Issuer, v.client)
+			return !known, nil
+		})
+	}
 	if err != nil {
 		return "", err
 	}
