@@ -272,3 +272,31 @@ func (s replying) Do(context.Context, *bridge.Request) bridge.Reply {
 	}
 	return bridge.Result([]byte(s.result), nil)
 }
+
+// The cause of an error stays what it is, and tells no hidden value.
+func TestHiddenCause(t *testing.T) {
+	cause := errors.New("no login to 4242")
+	source := bridge.Wrap(newStub(t), func(s bridge.Session, _ *bridge.Caller) (bridge.Session, error) {
+		return causing{s, cause}, nil
+	})
+	g := bridge.NewGuard(source, bridge.GuardOptions{Hidden: []string{"customerid"}})
+	s, err := g.Open(t.Context(), &bridge.Caller{ID: "a", HiddenValue: values("customerid", `4242`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	got := s.Do(t.Context(), &bridge.Request{Method: wire.MethodResourcesRead, Target: "x"})
+	if got.Err == nil || !errors.Is(got.Err.Cause, cause) || got.Err.Cause.Error() != "no login to xxxxx" {
+		t.Errorf("got %+v", got.Err)
+	}
+}
+
+// causing is a session whose requests fail for a cause.
+type causing struct {
+	bridge.Session
+	cause error
+}
+
+func (s causing) Do(context.Context, *bridge.Request) bridge.Reply {
+	return bridge.Failed(toolformat.Errorf(toolformat.Unavailable, "away").Because(s.cause))
+}

@@ -3,7 +3,6 @@ package bridge
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"unicode"
@@ -212,7 +211,7 @@ func (s *Secrets) hideReply(r Reply) Reply {
 	case r.Err != nil:
 		e := *r.Err
 		if e.Message, e.Raw = s.Hide(e.Message), s.HideJSON(e.Raw); e.Cause != nil {
-			e.Cause = errors.New(s.Hide(e.Cause.Error()))
+			e.Cause = &hiddenError{s.Hide(e.Cause.Error()), e.Cause}
 		}
 		r.Err = &e
 	case isFailed(r.Result):
@@ -222,6 +221,16 @@ func (s *Secrets) hideReply(r Reply) Reply {
 	}
 	return r
 }
+
+// A hiddenError is an error without the secrets of its text.
+type hiddenError struct {
+	text  string
+	cause error
+}
+
+func (e *hiddenError) Error() string { return e.text }
+
+func (e *hiddenError) Unwrap() error { return e.cause }
 
 // isFailed reports whether a result of a tool says that it failed.
 func isFailed(result []byte) bool { return string(wire.Lookup(result, "isError")) == "true" }

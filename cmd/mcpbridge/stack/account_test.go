@@ -152,7 +152,7 @@ func newAccountWorld(t *testing.T) *accountWorld {
 	t.Cleanup(w.pages.Close)
 	pool.Desk.SetBase(w.pages.URL)
 	var err error
-	w.stack, err = stack.New(&config.Config{Servers: []config.Server{{Name: "bank", URL: w.bank.URL + "/mcp", PerIdentity: true, Include: []string{"who*"}}}},
+	w.stack, err = stack.New(&config.Config{Servers: []config.Server{{Name: "bank", URL: w.bank.URL + "/mcp", PerIdentity: true, Include: []string{"who*"}, Context: []string{"tenant"}}}},
 		stack.Options{Pool: pool, Credentials: w.store})
 	if err != nil {
 		t.Fatal(err)
@@ -164,6 +164,7 @@ func newAccountWorld(t *testing.T) *accountWorld {
 // open opens a session of a principal.
 func (w *accountWorld) open(principal string, change ...func(*bridge.Caller)) bridge.Session {
 	caller := &bridge.Caller{ID: "caller of " + principal, Principal: bridge.Principal{Name: principal}}
+	caller.HiddenValue = func(string) ([]byte, bool) { return []byte(`"tenant-4242"`), true }
 	for _, c := range change {
 		c(caller)
 	}
