@@ -28,7 +28,7 @@ func (s *session) notify(method string, params []byte) {
 		return
 	}
 	if method == wire.NotificationResourceUpdated && s.profile.narrows(bridge.Resources) {
-		if uri, _ := wire.Text(wire.Lookup(params, "uri")); !s.hasResource(uri) {
+		if uri, _ := wire.Text(wire.Lookup(params, "uri")); !s.profile.Resources.AdmitURI(uri) {
 			return
 		}
 	}

@@ -50,6 +50,9 @@ func (p *Profile) narrows(kind bridge.ListKind) bool {
 
 // admit reports whether an item of a kind is in the profile.
 func (p *Profile) admit(kind bridge.ListKind, it *bridge.Item) bool {
+	if kind == bridge.Resources {
+		return p.Resources.AdmitURI(it.Key) // as when it is read
+	}
 	if !p.names(kind).Admit(it.Key) {
 		return false
 	}

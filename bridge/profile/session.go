@@ -126,7 +126,7 @@ func (s *session) has(ctx context.Context, kind bridge.ListKind, key string) (bo
 	names := s.profile.names(kind)
 	byName := kind != bridge.Tools || len(s.profile.Annotations) == 0
 	if kind == bridge.Resources {
-		return s.hasResource(key), nil
+		return s.profile.Resources.AdmitURI(key), nil // it need not be listed
 	}
 	if l := s.seen[kind].Load(); l != nil && (byName || !s.outdated[kind].Load()) {
 		if _, ok := l.Find(key); ok {
@@ -153,16 +153,6 @@ func (s *session) has(ctx context.Context, kind bridge.ListKind, key string) (bo
 			return false, reply.Err
 		}
 	}
-}
-
-// hasResource reports whether the profile has a resource, which need not be listed.
-func (s *session) hasResource(uri string) bool {
-	if l := s.seen[bridge.Resources].Load(); l != nil {
-		if _, ok := l.Find(uri); ok {
-			return true
-		}
-	}
-	return s.profile.Resources.AdmitURI(uri)
 }
 
 // unknown returns the error for an item that the profile does not have.

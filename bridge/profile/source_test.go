@@ -375,3 +375,48 @@ func TestAway(t *testing.T) {
 		t.Errorf("%+v", reply)
 	}
 }
+
+// resources is a session with a list of resources, all of which can be read.
+type resources struct {
+	bridge.Session
+	list *bridge.List
+}
+
+func (s *resources) List(_ context.Context, kind bridge.ListKind) (*bridge.List, error) {
+	if kind == bridge.Resources {
+		return s.list, nil
+	}
+	return bridge.NewList(kind, nil), nil
+}
+
+func (s *resources) Do(context.Context, *bridge.Request) bridge.Reply {
+	return bridge.Result([]byte("{}"), nil)
+}
+
+// Resources are chosen by URI, in whatever spelling a server lists it.
+func TestListedURIs(t *testing.T) {
+	const admitted = "file:///open/x"
+	var items []bridge.Item
+	for _, uri := range []string{admitted, "file:///private/x", "file:///Private/x", "file:///pr%69vate/x", "file:///open/../private/x"} {
+		it, err := bridge.NewItem(bridge.Resources, []byte(`{"uri":"`+uri+`","name":"x"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		items = append(items, it)
+	}
+	source := bridge.Wrap(sourcetest.NewFake(), func(below bridge.Session, _ *bridge.Caller) (bridge.Session, error) {
+		return &resources{below, bridge.NewList(bridge.Resources, items)}, nil
+	})
+	s := open(t, profile.New(source, profile.Options{Profiles: []profile.Profile{
+		{Name: "p", Resources: profile.Names{Exclude: []string{"*/private/*"}}}}}), named("ann", ""))
+	l, err := s.List(t.Context(), bridge.Resources)
+	if err != nil || len(l.Items) != 1 || l.Items[0].Key != admitted {
+		t.Errorf("the list is %+v, %v", l.Items, err)
+	}
+	for _, it := range items {
+		r := s.Do(t.Context(), &bridge.Request{Method: wire.MethodResourcesRead, Target: it.Key})
+		if (r.Err == nil) != (it.Key == admitted) {
+			t.Errorf("%s is read: %v", it.Key, r.Err)
+		}
+	}
+}
