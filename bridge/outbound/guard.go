@@ -102,7 +102,7 @@ func isPublic(ip netip.Addr) bool {
 // checkAddress refuses connections of another's choice into the network of this computer. It is asked
 // with the address that is dialed, whatever a name has meant before.
 func (g *Guard) checkAddress(ip netip.Addr) error {
-	ip = ip.Unmap()
+	ip = ip.Unmap().WithZone("") // a zone is in no network, and leads a global address nowhere else
 	switch {
 	case isPublic(ip), IsLoopback(g.server):
 		return nil
