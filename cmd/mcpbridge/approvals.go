@@ -16,8 +16,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 )
 
-const approvalsAbout = `Lists the calls of what runs that a person has to decide about, by the policy of the
-config, and those that were decided about within the last minutes.`
+const approvalsAbout = `Lists the calls that wait until a person has decided about them, as the policy of
+the config says, and those that were decided about in the last minutes.`
 
 func runApprovals(ctx context.Context, args []string, std streams) error {
 	r := newRemote("approvals", "approvals [--config FILE] [--json]", approvalsAbout, std)

@@ -128,7 +128,7 @@ func runAuditQuery(ctx context.Context, args []string, std streams) error {
 	f.StringVar(&q.Tool, "tool", "", "only calls of tools that match this `PATTERN`")
 	f.StringVar(&q.Server, "server", "", "only calls that went to this `SERVER`")
 	f.StringVar(&q.Outcome, "outcome", "", "only calls with this `OUTCOME`, such as ok, tool_error or denied")
-	f.StringVar(&q.Decision, "decision", "", "only calls about which the policy has decided so: allow or deny")
+	f.StringVar(&q.Decision, "decision", "", "only calls with this `DECISION` of the policy: allow or deny")
 	f.StringVar(&times[0], "since", "", "only calls from this `TIME` on: 2026-11-27, 2026-11-27T06:38:40Z, or 24h for the last day")
 	f.StringVar(&times[1], "until", "", "only calls before this `TIME`")
 	unknown := f.Bool("unknown", false, "print the calls of the ledger of which it is unknown whether they ran")

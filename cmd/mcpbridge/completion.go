@@ -36,8 +36,8 @@ flags, servers, tools with their arguments, prompts, resources. For good:
   zsh    echo 'source <(mcpbridge completion zsh)' >> ~/.zshrc   (after compinit)
   fish   mcpbridge completion fish > ~/.config/fish/completions/mcpbridge.fish
 
-Tools are those of the daemon, if one runs for the config, or those that a command
-has listed last. No server is started to complete a word.`
+Tools are those that a command has listed since the config was changed, else those
+of the daemon, if it runs. No server is started to complete a word.`
 
 func runCompletion(_ context.Context, args []string, std streams) error {
 	f := newFlags("completion", "completion bash|zsh|fish", completionAbout, std)

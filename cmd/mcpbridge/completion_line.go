@@ -142,8 +142,9 @@ func (l *commandLineSoFar) flagNames(arguments *toolargs.Flags) (all []candidate
 		all = wordsOf(arguments.Complete(""), "")
 	}
 	l.flags.VisitAll(func(flag *pflag.Flag) {
-		_, usage := pflag.UnquoteUsage(flag)
-		all = append(all, candidate{"--" + flag.Name, usage})
+		if _, usage := pflag.UnquoteUsage(flag); !flag.Hidden {
+			all = append(all, candidate{"--" + flag.Name, usage})
+		}
 	})
 	return append(all, candidate{"--help", "describe the command"})
 }

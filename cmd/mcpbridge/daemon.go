@@ -29,9 +29,10 @@ const (
 func runDaemon(ctx context.Context, args []string, std streams) error {
 	f := newFlags("daemon", "daemon [flags]", "Runs the servers of a config for all clients that this user starts with\nmcpbridge stdio. The first of them starts it, and it ends after the last\n"+
 		"(\"daemon\": {\"idleExit\": \"5m\"} in the config). Its log is in the user's cache\nfolder, mcpbridge/logs.", std)
+	f.inConfig = true
 	f.prepare = func(command []string) error {
 		if command != nil || f.upstream != "" {
-			return usagef("daemon: it has a config: --config FILE")
+			return usagef("daemon: it is for a config, not for a single server: --config FILE")
 		}
 		return nil
 	}

@@ -11,8 +11,8 @@ import (
 )
 
 func runInit(ctx context.Context, args []string, std streams) error {
-	f := newFlags("init", "init [flags]", "The first minute: finds the MCP clients of this computer, copies their servers into one config,\n"+
-		"registers the bridge in them and, if you like, turns their own servers off. mcpbridge disconnect\nundoes that.", std)
+	f := newFlags("init", "init [CLIENT…] [flags]", "Sets the bridge up: finds the MCP clients of this computer, or takes those that are named, copies\n"+
+		"their servers into one config, registers the bridge in them and, if you like, turns their own\nservers off. mcpbridge disconnect undoes that.", std)
 	path := f.String("config", "", "copy into this `FILE` (default ./mcpbridge.json, then mcpbridge/mcpbridge.json in the user's config folder)")
 	yes := f.Bool("yes", false, "answer every question with yes")
 	f.onceFlag()

@@ -80,28 +80,28 @@ func commands() []command {
 		{"enable", "enable NAME… [--json]", "turn servers of the config on", runEnable},
 		{"disable", "disable NAME… [--json]", "turn servers of the config off, without removing them", runDisable},
 		{"check", "check [--config FILE] [--json]", "connect to every server and database and report what is wrong", runCheck},
-		{"init", "init [--yes] [--dry-run]", "take over the servers of all editors and register the bridge in them", runInit},
+		{"init", "init [CLIENT…] [--yes] [--dry-run]", "take over the servers of all editors and register the bridge in them", runInit},
 		{"connect", "connect [CLIENT…] [--dry-run] [--http | --ws] [--project]", "register the bridge in editors and desktop apps", runConnect},
 		{"disconnect", "disconnect [CLIENT…] [--dry-run]", "take the bridge out of them again", runDisconnect},
 		{"import", "import [CLIENT…] [--move] [--project] [--dry-run]", "copy the servers that they have into the config", runImport},
 		{"login", "login SERVER [--no-browser] [--scope SCOPE] [--config FILE]", "log in to a server that wants OAuth", runLogin},
 		{"logout", "logout SERVER [--config FILE]", "forget a login", runLogout},
-		{"pins accept", "pins accept SERVER [TOOL] [--config FILE]", "accept what a server defines anew or otherwise", runPinsAccept},
-		{"pins", "pins [SERVER] [--config FILE] [--json]", "show what servers define otherwise than was accepted", runPins},
+		{"pins accept", "pins accept SERVER [TOOL] [--config FILE]", "accept new and changed definitions of a server", runPinsAccept},
+		{"pins", "pins [SERVER] [--config FILE] [--json]", "show which definitions of servers are new or have changed", runPins},
 		{"audit verify", "audit verify [FILE] [--all] [--config FILE]", "check that no line of the audit was changed", runAuditVerify},
 		{"audit query", "audit query [FILE] [--since TIME] [--tool PATTERN] [--unknown] [--all] [--json]", "print calls of the audit, or those that may have run", runAuditQuery},
 		{"policy test", "policy test NAME [--args JSON] [--principal P] [--client NAME]", "show what the policy decides about a call, and why", runPolicyTest},
 		{"approvals decide", "approvals decide ID --allow | --deny [--note TEXT] [--args JSON]", "decide about a call that waits for approval", runApprovalsDecide},
 		{"approvals show", "approvals show ID [--json]", "show a call that waits for approval, or was decided about", runApprovalsShow},
 		{"approvals", "approvals [--config FILE] [--json]", "list the calls that wait for approval", runApprovals},
-		{"ps", "ps [--config FILE] [--all] [--json]", "list the daemons and serves that run, with their servers", runPs},
-		{"nodes", "nodes [--config FILE] [--json]", "list the nodes of the cluster that a serve is of", runNodes},
-		{"drain", "drain [--config FILE] [--settle 5s] [--within 1m]", "end the serves that run without losing a call", runDrain},
-		{"logs", "logs [NAME] [-f] [--config FILE]", "print the log of what runs, or of one server", runLogs},
-		{"restart", "restart NAME [--config FILE]", "restart a server of what runs", runRestart},
-		{"stop", "stop [NAME | --all-calls | --lift] [--config FILE]", "stop a server, all that runs, or all calls", runStop},
-		{"open", "open [--no-browser] [--config FILE]", "open the console of a serve that runs", runOpen},
-		{"reload", "reload [--config FILE]", "make what runs read its config again", runReload},
+		{"ps", "ps [--config FILE] [--all] [--json]", "list the running daemons and serves, with their servers", runPs},
+		{"nodes", "nodes [--config FILE] [--json]", "list the nodes of the cluster of a running serve", runNodes},
+		{"drain", "drain [--config FILE] [--settle 5s] [--within 1m]", "end the running serves without losing a call", runDrain},
+		{"logs", "logs [NAME] [-f] [--config FILE]", "print the log of the running daemons and serves, or of one server", runLogs},
+		{"restart", "restart NAME [--config FILE]", "restart a server of the running daemons and serves", runRestart},
+		{"stop", "stop [NAME | --all-calls | --lift] [--config FILE]", "stop a server, the daemons and serves themselves, or all calls", runStop},
+		{"open", "open [--no-browser] [--config FILE]", "open the console of a running serve", runOpen},
+		{"reload", "reload [--config FILE]", "make the running daemons and serves read their configs again", runReload},
 		{"secret set", "secret set NAME", "keep a secret for ${keychain:NAME} in the config", runSecretSet},
 		{"secret list", "secret list [--config FILE] [--json]", "list the secrets that are kept, without their values", runSecretList},
 		{"secret rm", "secret rm NAME…", "remove secrets that are kept", runSecretRemove},
@@ -115,7 +115,7 @@ func commands() []command {
 }
 
 const helpTail = `
-Each command with --config also accepts a single server instead:
+Commands that connect servers accept a single one in place of a config:
   mcpbridge serve -- COMMAND [ARG…]     a program, spoken to over stdio
   mcpbridge stdio --upstream URL        http(s):// or ws(s)://
 

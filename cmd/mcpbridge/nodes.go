@@ -107,7 +107,7 @@ func (c *cluster) compareConfigs(log *slog.Logger) (stop func()) {
 }
 
 func runNodes(ctx context.Context, args []string, std streams) error {
-	r := newRemote("nodes", "nodes [--config FILE] [--json]", "Lists the nodes of the cluster that a serve of yours is of.", std)
+	r := newRemote("nodes", "nodes [--config FILE] [--json]", "Lists the nodes of the cluster of a serve of yours.", std)
 	if err := r.parseWords(args, 0); err != nil {
 		return err
 	}
@@ -168,16 +168,16 @@ func (st *clusterState) print(w io.Writer, now time.Time) error {
 	return output.Table(w, output.Width(w), rows)
 }
 
-const drainAbout = `Ends all serves of yours on this machine, or with --config all of that config, without losing a call:
+const drainAbout = `Ends all serves of yours on this machine, or with --config those with that config, without losing a call:
 each says that it is not ready (/readyz), so that a balancer sends it nothing new, waits for the calls that
 run, and ends. In the last third of that wait it refuses new requests. The exit code is 1 if calls still ran at the end.
-Nodes of its cluster that stay go on with its sessions: to end one of several that are here, give each a config file of
-its own.`
+Other nodes of its cluster go on with its sessions. To end one of several nodes on this machine, give each a config file
+of its own.`
 
 func runDrain(ctx context.Context, args []string, std streams) error {
 	r := newRemote("drain", "drain [--config FILE] [--settle 5s] [--within 1m]", drainAbout, std)
-	settle := r.Duration("settle", 5*time.Second, "how long the balancer may take to notice")
-	within := r.Duration("within", time.Minute, "how long calls that run may take after that")
+	settle := r.Duration("settle", 5*time.Second, "give the balancer this `DURATION` to notice")
+	within := r.Duration("within", time.Minute, "give running calls this `DURATION` after that")
 	if err := r.parseWords(args, 0); err != nil {
 		return err
 	}

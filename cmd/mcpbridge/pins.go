@@ -136,9 +136,9 @@ func accepted(all map[string]*pins.Pin) (n int) {
 	return n
 }
 
-const pinsAbout = `Shows what servers with "pin": true define otherwise than when it was accepted, and
-what they define anew. Both are held back: a client sees a changed tool as it was,
-does not see a new one, and can call neither.`
+const pinsAbout = `Shows which definitions of servers with "pin": true have changed since they were
+accepted, and which are new. Both are held back: a client sees a changed tool as it
+was, does not see a new one, and can call neither.`
 
 func runPins(_ context.Context, args []string, std streams) error {
 	f := newFlags("pins", "pins [SERVER] [flags]", pinsAbout, std)
@@ -164,6 +164,7 @@ func runPins(_ context.Context, args []string, std streams) error {
 
 // parsePins parses the arguments, which may have from least to most words.
 func (f *sourceFlags) parsePins(args []string, least, most int) (*config.Config, []string, error) {
+	f.inConfig = true
 	f.check = func(words []string) error {
 		switch {
 		case len(words) > most:
@@ -236,9 +237,9 @@ func (h *heldBack) print(w io.Writer) {
 	}
 }
 
-const acceptAbout = `Accepts what a server defines now: one tool or prompt, by the server's own name of
-it, or all that is held back. What runs shows it at once. A definition that you have not
-been shown as it is now is shown, and not accepted: the same command accepts it then.`
+const acceptAbout = `Accepts what a server defines now: one tool or prompt, by the server's own name for
+it, or all that is held back. Clients of running programs see it at once. A definition that has
+changed since pins showed it is shown, and not accepted: the same command accepts it then.`
 
 func runPinsAccept(ctx context.Context, args []string, std streams) error {
 	f := newFlags("pins accept", "pins accept SERVER [TOOL] [flags]", acceptAbout, std)

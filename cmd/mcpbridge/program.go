@@ -189,6 +189,7 @@ type sourceFlags struct {
 	profile  string                       // --profile of the commands that have it
 	gateway  bool                         // the command also works with a config that has only providers
 	toolless bool                         // the command also works without tools, and without a config
+	inConfig bool                         // the command is only about servers in a config: its help has no --upstream
 	book     *logbook.Book                // keeps what is logged; may be nil
 	file     *string                      // the command reads its tools from this file, and loads no config
 	check    func(words []string) error   // checks the arguments and the command's own flags; may set upstream and file
@@ -289,6 +290,7 @@ func plainly(err error) error {
 func (f *sourceFlags) parse(args []string) (*config.Config, []string, error) {
 	f.StringVar(&f.config, "config", "", "read the config from this `FILE` (default ./mcpbridge.json, then mcpbridge/mcpbridge.json in the user's config folder)")
 	f.StringVar(&f.upstream, "upstream", "", "use only the server at this `URL`, http(s):// or ws(s)://, and no config")
+	f.Lookup("upstream").Hidden = f.inConfig
 	f.BoolVar(&f.strict, "strict", false, "exit if any native tool is unusable, instead of skipping it")
 	f.StringVar(&f.logLevel, "log-level", "", "log to standard error from this `LEVEL`: debug, info, warn or error")
 	f.DurationVar(&f.timeout, "connect-timeout", 0, "wait for each server to connect for this `DURATION`, such as 90s or 2m (default \"connectTimeout\" in the config, else 30s)")

@@ -397,8 +397,8 @@ func plural(n int, noun string) string {
 
 func runLogs(ctx context.Context, args []string, std streams) error {
 	r := newRemote("logs", "logs [NAME] [-f] [-n LINES] [--config FILE] [--json]",
-		"Prints the latest lines of the log of what runs, or of one server: its standard\nerror, and what happened to it.", std)
-	follow := r.BoolP("follow", "f", false, "print what comes, too, until interrupted")
+		"Prints the latest lines of the log of the running daemons and serves, or of one\nserver: its standard error, and what happened to it.", std)
+	follow := r.BoolP("follow", "f", false, "also print new lines, until interrupted")
 	last := r.IntP("lines", "n", 100, "print the last `LINES`; a negative number prints all")
 	if err := r.parseWords(args, 1); err != nil {
 		return err
@@ -458,9 +458,9 @@ func runRestart(ctx context.Context, args []string, std streams) error {
 }
 
 const stopAbout = `Ends a server until mcpbridge restart; its callers stay. Without a name it ends
-the daemons and serves that run; the next mcpbridge stdio starts a daemon again.
-With --all-calls all stays up and every call is denied, until --lift, also by what
-starts in the meantime.`
+the running daemons and serves; the next mcpbridge stdio starts a daemon again.
+With --all-calls servers stay up and every call is denied until --lift, also by
+programs that start in the meantime.`
 
 func runStop(ctx context.Context, args []string, std streams) error {
 	r := newRemote("stop", "stop [NAME | --all-calls | --lift] [--config FILE]", stopAbout, std)
@@ -477,7 +477,7 @@ func runStop(ctx context.Context, args []string, std streams) error {
 }
 
 func runReload(ctx context.Context, args []string, std streams) error {
-	r := newRemote("reload", "reload [--config FILE]", "Makes what runs read its config again. Servers that have not changed keep their\nprocesses and calls.", std)
+	r := newRemote("reload", "reload [--config FILE]", "Makes the running daemons and serves read their configs again.\nUnchanged servers keep their processes and calls.", std)
 	if err := r.parseWords(args, 0); err != nil {
 		return err
 	}

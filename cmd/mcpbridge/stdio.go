@@ -18,7 +18,7 @@ import (
 
 func runStdio(ctx context.Context, args []string, std streams) error {
 	f := newFlags("stdio", "stdio [flags] [-- COMMAND [ARG…]]", "Serves MCP on standard input and output, for editors and desktop apps.\n"+
-		"All that one user starts with the same config share its servers, which run in a\ndaemon: the first starts it. See mcpbridge daemon --help.\n"+spoken(), std)
+		"All clients that one user starts with the same config share its servers, which run\nin a daemon: the first client starts it. See mcpbridge daemon --help.\n"+spoken(), std)
 	alone := f.Bool("alone", false, "start the servers of the config in this process, for this client alone")
 	f.addProfile()
 	f.prepare = func(command []string) error {

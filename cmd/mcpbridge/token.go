@@ -118,7 +118,7 @@ func printTokens(w io.Writer, list []tokens.Token) error {
 }
 
 func runTokenRemove(_ context.Context, args []string, std streams) error {
-	f := newFlags("token remove", "token remove NAME…", "Removes tokens that token create has made. Who uses one is shut out at once.", std)
+	f := newFlags("token remove", "token remove NAME…", "Removes tokens that token create has made. Clients that use one are shut out at once.", std)
 	cfg, err := tokenCommand(f, args, len(args))
 	if err != nil {
 		return err
