@@ -209,6 +209,48 @@ func TestCommands(t *testing.T) {
 	if found < 20 {
 		t.Errorf("only %d commands were found", found)
 	}
+	testDocumented(t, filepath.Join(programs, "mcpbridge"))
+}
+
+var (
+	usage = regexp.MustCompile(`(?m)^  mcpbridge ([a-z]+(?: [a-z]+)?)`)
+	flag  = regexp.MustCompile(`(?m)^ +(?:-[a-z], )?(--[a-z-]+)`)
+)
+
+// testDocumented tests that each command of a program has a row in docs/commands.md, and that each of its flags is on
+// some page.
+func testDocumented(t *testing.T, program string) {
+	run := func(arguments ...string) string {
+		out, err := exec.CommandContext(t.Context(), program, arguments...).Output()
+		if err != nil {
+			t.Errorf("%s: %v", strings.Join(arguments, " "), err)
+		}
+		return string(out)
+	}
+	all := pages(t)
+	rows, text := "", ""
+	for name, page := range all {
+		text += page
+		for line := range strings.Lines(page) {
+			if name == "docs/commands.md" && strings.HasPrefix(line, "| `mcpbridge ") {
+				rows += line
+			}
+		}
+	}
+	commands := usage.FindAllStringSubmatch(run("help"), -1)
+	for _, m := range commands {
+		if !strings.Contains(rows, m[1]) {
+			t.Errorf("docs/commands.md has no row for %s", m[1])
+		}
+		for _, f := range flag.FindAllStringSubmatch(run(append(strings.Fields(m[1]), "--help")...), -1) {
+			if !strings.Contains(text, f[1]) {
+				t.Errorf("no page names the flag %s of %s", f[1], m[1])
+			}
+		}
+	}
+	if len(commands) < 40 {
+		t.Errorf("only %d commands were found", len(commands))
+	}
 }
 
 var testName = regexp.MustCompile("`((?:Test|Example)[A-Z]\\w*)`")
