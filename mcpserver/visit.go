@@ -111,9 +111,13 @@ func (s *Server) beginVisit(w http.ResponseWriter, r *http.Request) (string, *re
 		Ticket string `json:"ticket"`
 	}
 	json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<10)).Decode(&body) // without a ticket it is refused
-	cookie, ok := own.Redeem(body.Ticket)
+	held := ""
+	for _, c := range r.CookiesNamed(cookieName(r)) {
+		held = c.Value
+	}
+	cookie, ok := own.Redeem(body.Ticket, held)
 	if !ok {
-		return "", &refusal{status: http.StatusUnauthorized, wrong: true, reason: "this address has been used, or is older than 15 minutes: mcpbridge open prints a new one"}
+		return "", &refusal{status: http.StatusUnauthorized, wrong: true, reason: "this address has been used, and whoever used it is signed out, or it is older than 15 minutes: mcpbridge open prints a new one"}
 	}
 	return cookie, nil
 }

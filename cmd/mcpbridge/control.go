@@ -36,7 +36,7 @@ type control struct {
 	end     func()                                                                // ends the program
 	refuse  func() int64                                                          // how often it has refused; nil for a daemon
 	reload  func() error                                                          // reads the config anew; nil without one
-	open    func() string                                                         // returns an address of the console, good once; nil without a console
+	open    func() string                                                         // returns an address of the console, good for one browser; nil without a console
 	cluster *cluster                                                              // nil unless the program is a node
 	askNode func(ctx context.Context, run, path string) ([]byte, error)           // asks another one
 	drain   func(ctx context.Context, settle, within time.Duration) (running int) // nil for a daemon

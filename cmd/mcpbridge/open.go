@@ -19,7 +19,7 @@ import (
 )
 
 const openAbout = `Opens the console of a mcpbridge serve that runs, and prints its address. The address
-is good once, for 15 minutes; the browser then has a cookie until serve ends.`
+is good for one browser, for 15 minutes; the browser then has a cookie until serve ends.`
 
 func runOpen(ctx context.Context, args []string, std streams) error {
 	r := newRemote("open", "open [--no-browser] [--config FILE] [--json]", openAbout, std)
@@ -71,7 +71,7 @@ func runOpen(ctx context.Context, args []string, std streams) error {
 	return away
 }
 
-// url returns an address of the console, good once.
+// url returns an address of the console, good for one browser.
 func (c *ownConsole) url() string {
 	return c.base(c.live.Live.Stack().Config()) + "/?ticket=" + c.live.entry.operator.Ticket()
 }

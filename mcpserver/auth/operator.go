@@ -20,12 +20,17 @@ const (
 	maxVisits  = 100            // likewise
 )
 
-// Operator admits whoever runs the bridge, in a browser. A ticket in a URL is good once: it begins a visit,
-// which a cookie continues. Both are in memory alone, as hashes. The zero value is ready.
+// Operator admits whoever runs the bridge, in a browser. A ticket in a URL is good for one browser: it begins a
+// visit, which a cookie continues. Both are in memory alone, as hashes. The zero value is ready.
 type Operator struct {
 	mu      sync.Mutex // guards what follows
-	tickets map[string]time.Time
+	tickets map[string]*ticket
 	visits  map[string]*visit
+}
+
+type ticket struct {
+	made  time.Time
+	visit string // that it has begun, as in Operator.visits; "" before that
 }
 
 // visit is what a cookie continues.
@@ -40,27 +45,38 @@ func (o *Operator) Ticket() string {
 	defer o.mu.Unlock()
 	now := time.Now()
 	if o.tickets == nil {
-		o.tickets = map[string]time.Time{}
+		o.tickets = map[string]*ticket{}
 	}
 	for len(o.tickets) >= maxTickets {
-		deleteOldest(o.tickets, func(made time.Time) time.Time { return made })
+		deleteOldest(o.tickets, func(t *ticket) time.Time { return t.made })
 	}
 	text := rand.Text()
-	o.tickets[sumOf(text)] = now
+	o.tickets[sumOf(text)] = &ticket{made: now}
 	return text
 }
 
-// Redeem begins a visit with a ticket, and returns its cookie; false means that the ticket is not good.
-func (o *Operator) Redeem(ticket string) (cookie string, ok bool) {
+// Redeem begins a visit with a ticket, and returns its cookie; false means that the ticket is not good. held
+// is the cookie that comes with it, "" without one: the same browser may use its ticket again. From
+// anywhere else that ends the visit, since others may have read the address before the operator's
+// browser used it (RFC 6749, section 4.1.2, says so of authorization codes).
+func (o *Operator) Redeem(text, held string) (cookie string, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	key := sumOf(ticket)
-	made, ok := o.tickets[key]
-	delete(o.tickets, key)
-	if !ok || time.Since(made) >= ticketLife {
+	key := sumOf(text)
+	t := o.tickets[key]
+	switch {
+	case t == nil || time.Since(t.made) >= ticketLife:
+		delete(o.tickets, key)
 		return "", false
+	case t.visit == "":
+		cookie = o.begin(nil)
+		t.visit = sumOf(cookie)
+		return cookie, true
+	case t.visit == sumOf(held) && o.visits[t.visit] != nil:
+		return held, true
 	}
-	return o.begin(nil), true
+	delete(o.visits, t.visit)
+	return "", false
 }
 
 // Begin begins a visit that ends with the credentials of id, and returns its cookie.

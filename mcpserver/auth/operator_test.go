@@ -12,7 +12,7 @@ func TestOperator(t *testing.T) {
 		nobody := func(string) bool { return false }
 		late := o.Ticket()
 		time.Sleep(ticketLife)
-		if _, ok := o.Redeem(late); ok {
+		if _, ok := o.Redeem(late, ""); ok {
 			t.Error("a ticket is good for longer than it says")
 		}
 		first := o.Ticket()
@@ -20,10 +20,10 @@ func TestOperator(t *testing.T) {
 			time.Sleep(time.Second)
 			o.Ticket()
 		}
-		if _, ok := o.Redeem(first); ok || len(o.tickets) > maxTickets {
+		if _, ok := o.Redeem(first, ""); ok || len(o.tickets) > maxTickets {
 			t.Errorf("%d tickets", len(o.tickets))
 		}
-		cookie, ok := o.Redeem(o.Ticket())
+		cookie, ok := o.Redeem(o.Ticket(), "")
 		time.Sleep(visitIdle - time.Second)
 		id := o.Find(cookie, nobody)
 		if !ok || id == nil || id.Principal.Name != OperatorName || !o.Admits(id.Credential, nobody) {
@@ -48,4 +48,28 @@ func TestOperator(t *testing.T) {
 			t.Errorf("%d visits", len(o.visits))
 		}
 	})
+}
+
+// A ticket that a second browser uses ends the visit of the first, who may be a stranger.
+func TestTicketUsedTwice(t *testing.T) {
+	var o Operator
+	nobody := func(string) bool { return false }
+	ticket := o.Ticket()
+	stranger, _ := o.Redeem(ticket, "")
+	if again, ok := o.Redeem(ticket, stranger); !ok || again != stranger || o.Find(stranger, nobody) == nil {
+		t.Error("a browser cannot use its ticket again")
+	}
+	other := o.Begin(&Identity{Credential: "token"})
+	if _, ok := o.Redeem(ticket, other); ok {
+		t.Error("a ticket lets in two browsers")
+	}
+	if o.Find(stranger, nobody) != nil {
+		t.Error("the visit of the first goes on")
+	}
+	if _, ok := o.Redeem(ticket, stranger); ok {
+		t.Error("the ticket of a visit that has been ended begins another")
+	}
+	if o.Find(other, func(string) bool { return true }) == nil {
+		t.Error("the other visit has ended, too")
+	}
 }
