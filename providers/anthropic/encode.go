@@ -213,6 +213,9 @@ func (e *encoder) assistant(m *providers.Message) (content [][]byte) {
 		for _, call := range m.Calls() {
 			e.ids[call.ID] = call.ID
 		}
+		if slices.IndexFunc(content, saysMore) < 0 {
+			return nil
+		}
 		return content
 	}
 	for _, part := range m.Parts {
@@ -231,6 +234,13 @@ func (e *encoder) assistant(m *providers.Message) (content [][]byte) {
 func isBlank(block []byte) bool {
 	text, ok := wire.Text(wire.Lookup(block, "text"))
 	return ok && strings.TrimSpace(text) == "" && rawjson.TextAt(block, "type") == typeText
+}
+
+// saysMore reports whether a block is more than thinking. Models end turns after thinking alone, and the API refuses
+// them ("The final block in an assistant message cannot be `thinking`").
+func saysMore(block []byte) bool {
+	kind := rawjson.TextAt(block, "type")
+	return kind != typeThinking && kind != typeRedacted
 }
 
 // call returns the block of a call that another provider's model made.
@@ -268,29 +278,39 @@ func (e *encoder) user(s *content, m *providers.Message) {
 			}
 			s.rest = append(s.rest, e.media("", part.MimeType, base64.StdEncoding.EncodeToString(part.Data), part.Name))
 		case providers.PartResult:
-			s.results = append(s.results, e.result(part.Result))
+			e.result(s, part.Result)
 		}
 	}
 }
 
-// result returns the block of a result.
-func (e *encoder) result(r *providers.Result) []byte {
-	var content [][]byte
+// result adds the block of a result to the content of a message. That of a failed one has only text ("all content must
+// be type "text" if "is_error" is true"): its images and files follow the results.
+func (e *encoder) result(s *content, r *providers.Result) {
+	failed := r.Content != nil && r.Content.IsError()
+	var content, after [][]byte
 	for _, c := range r.Blocks() {
 		if c.Data == "" {
 			content = appendBlock(content, textBlock(c.Text))
+			continue
+		}
+		block := e.media(r.Name, c.MimeType, c.Data, c.URI)
+		if failed && rawjson.TextAt(block, "type") != typeText {
+			after = append(after, block)
 		} else {
-			content = append(content, e.media(r.Name, c.MimeType, c.Data, c.URI))
+			content = append(content, block)
 		}
 	}
 	b := rawjson.Text([]byte(`{"type":"tool_result"`), "tool_use_id", cmp.Or(e.ids[r.ID], validID(r.ID)))
-	if r.Content != nil && r.Content.IsError() {
+	if failed {
 		b = append(b, `,"is_error":true`...)
 	}
 	if content != nil {
 		b = rawjson.Raw(b, "content", rawjson.Array(content))
 	}
-	return append(b, '}')
+	s.results = append(s.results, append(b, '}'))
+	if after != nil {
+		s.rest = append(append(s.rest, textBlock("From the failed result of "+e.req.Tools.WireName(format, r.Name)+":")), after...)
+	}
 }
 
 // textBlock returns a block of text; nil for a blank one, which the API would refuse.

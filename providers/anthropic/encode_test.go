@@ -108,6 +108,11 @@ func histories() []conversation {
 			"a": `{"content":[{"type":"text","text":"Look:"},{"type":"image","mimeType":"image/png","data":"cG5n"},{"type":"audio","mimeType":"audio/wav","data":"d2F2"},{"type":"resource","resource":{"uri":"file:///a.pdf","mimeType":"application/pdf","blob":"cGRm"}},{"type":"resource","resource":{"uri":"file:///a.txt","text":"a text"}},{"type":"resource_link","uri":"file:///b","name":"b"}]}`,
 			"b": `{"content":[{"type":"text","text":"no such city"}],"isError":true}`,
 		}), providers.UserText("And?")}},
+		{"failed results have only text", []providers.Message{hello, raw(`{"content":[{"type":"tool_use","id":"a","name":"get_weather","input":{}},{"type":"tool_use","id":"b","name":"get_weather","input":{}}]}`), results(map[string]string{
+			"a": `{"content":[{"type":"text","text":"Timeout."},{"type":"image","mimeType":"image/png","data":"cG5n"},{"type":"audio","mimeType":"audio/wav","data":"d2F2"}],"isError":true}`,
+			"b": `{"content":[{"type":"image","mimeType":"image/png","data":"cG5n"}],"isError":true}`,
+		}), providers.UserText("And?")}},
+		{"a turn of nothing but thinking", []providers.Message{hello, raw(`{"content":[{"type":"thinking","thinking":"Hm.","signature":"c2ln"},{"type":"text","text":" "},{"type":"redacted_thinking","data":"eA=="}]}`), providers.UserText("And?")}},
 		{"what the API has answered to is not told again", []providers.Message{{Role: providers.RoleUser, Parts: []providers.Part{{Type: providers.PartFile, MimeType: "audio/wav", Data: []byte("wave")}}}, raw(`{"content":[{"type":"text","text":"I hear nothing."}]}`), providers.UserText("And now?")}},
 		{"a pause goes on", []providers.Message{hello, raw(`{"content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}}],"container":{"id":"container_1","expires_at":"2001-01-01T00:00:00Z"}}`), raw(`{"content":[{"type":"text","text":"It is."}],"container":null}`)}},
 		{"messages that say nothing", []providers.Message{hello, raw(`{"content":[]}`), providers.UserText(" "), {Role: providers.RoleAssistant}, providers.UserText("Are you there?")}},
