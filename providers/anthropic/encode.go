@@ -18,8 +18,10 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// defaultMaxTokens is the default of providers.Settings for an API without one.
-const defaultMaxTokens = 4096
+const (
+	defaultMaxTokens = 4096 // of providers.Settings, for an API without one
+	minBudget        = 1024 // of thinking, for which the API takes no fewer tokens
+)
 
 // An encoder writes one request.
 type encoder struct {
@@ -63,14 +65,19 @@ func settings(b []byte, s *providers.Settings) ([]byte, error) {
 	if len(s.Stop) > 0 {
 		b = rawjson.Raw(b, "stop_sequences", rawjson.Strings(s.Stop))
 	}
-	effort := s.Effort
+	effort, budget := s.Effort, int(s.Thinking)
+	if s.MaxTokens > 0 && budget >= s.MaxTokens { // which the API refuses
+		budget = s.MaxTokens / 2
+	}
 	switch {
 	case effort == "none", s.Thinking == providers.ThinkingOff:
 		b, effort = rawjson.Raw(b, "thinking", `{"type":"disabled"}`), ""
 	case s.Thinking == providers.ThinkingOn:
 		b = rawjson.Raw(b, "thinking", `{"type":"adaptive","display":"summarized"}`)
+	case s.Thinking > 0 && budget < min(int(s.Thinking), minBudget): // the answer has to have some room
+		b = rawjson.Raw(b, "thinking", `{"type":"disabled"}`)
 	case s.Thinking > 0:
-		b = append(rawjson.Number(rawjson.Raw(b, "thinking", `{"type":"enabled"`), "budget_tokens", float64(s.Thinking)), '}')
+		b = append(rawjson.Number(rawjson.Raw(b, "thinking", `{"type":"enabled"`), "budget_tokens", float64(budget)), '}')
 	}
 	if effort == "minimal" {
 		effort = "low"

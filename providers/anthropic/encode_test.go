@@ -49,6 +49,8 @@ func conversations() []conversation {
 		{"no thinking", Options{}, providers.Request{Model: "claude-x", Messages: hello, Settings: providers.Settings{Effort: "none"}}},
 		{"adaptive thinking", Options{}, providers.Request{Model: "claude-x", Messages: hello, Settings: providers.Settings{Thinking: providers.ThinkingOn, Effort: "max"}}},
 		{"a budget of thinking", Options{}, providers.Request{Model: "claude-x", Messages: hello, Settings: providers.Settings{Thinking: 8000}}},
+		{"more thinking than tokens", Options{}, providers.Request{Model: "claude-x", Messages: hello, Settings: providers.Settings{MaxTokens: 4000, Thinking: 8000}}},
+		{"no room for thinking", Options{}, providers.Request{Model: "claude-x", Messages: hello, Settings: providers.Settings{MaxTokens: 100, Thinking: 8000}}},
 		{"a text", Options{}, providers.Request{Model: "claude-x", Messages: hello}},
 		{"system, tools and settings", Options{}, providers.Request{Model: "claude-x", System: "Be kind.", Messages: hello, Tools: weather, Settings: providers.Settings{
 			MaxTokens: 100, Temperature: number(0), TopP: number(0.9), Serial: true, Body: json.RawMessage(`{"thinking":{"type":"enabled","budget_tokens":1024},"max_tokens":2000}`),
