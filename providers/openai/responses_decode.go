@@ -90,7 +90,7 @@ func (d *responsesDecoder) event(kind string, data []byte) error {
 	case "response.output_item.done":
 		it := d.item(&e)
 		it.done = bytes.Clone(e.item)
-		d.ended(it.done)
+		d.tell(it)
 	case "response.output_text.delta", "response.refusal.delta":
 		d.piece("message", providers.EventTextDelta, &e)
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
@@ -119,7 +119,11 @@ func (d *responsesDecoder) last(response []byte) error {
 		return err
 	}
 	for _, it := range d.items {
-		d.ended(it.done)
+		if streamed == 0 {
+			d.tell(it)
+		} else { // what it says has come in pieces
+			d.ended(it.done)
+		}
 	}
 	return nil
 }
@@ -158,6 +162,15 @@ func (d *responsesDecoder) piece(itemType string, kind providers.EventType, e *o
 		event.Call = it.shown
 	}
 	d.emit(event)
+}
+
+// tell tells of a whole item, and what it says, unless that has come in pieces.
+func (d *responsesDecoder) tell(it *outputItem) {
+	if it.text.Len() == 0 {
+		parts, _ := itemParts(it.done)
+		d.emitParts(parts)
+	}
+	d.ended(it.done)
 }
 
 // ended tells of a whole item: of reasoning, and by a note of an approval request of the provider's
@@ -209,9 +222,7 @@ func (d *responsesDecoder) whole(body []byte) error {
 		return &providers.APIError{Status: 200, Message: "the response has no output and no status"}
 	}
 	for _, it := range d.items {
-		parts, _ := itemParts(it.done)
-		d.emitParts(parts)
-		d.ended(it.done)
+		d.tell(it)
 	}
 	return nil
 }

@@ -172,6 +172,21 @@ func TestResponsesWhole(t *testing.T) {
 	}
 }
 
+// TestResponsesAtOnce: what an item says that does not come in pieces is emitted too, and once.
+func TestResponsesAtOnce(t *testing.T) {
+	piece := `{"type":"response.output_text.delta","output_index":1,"delta":"Hello"}`
+	for name, events := range map[string][]string{
+		"with the last event": {completed(`[` + reasoningItem + `,` + messageItem + `]`)},
+		"item by item":        {done("0", reasoningItem), done("1", messageItem), completed(`[` + reasoningItem + `,` + messageItem + `]`)},
+		"one of them":         {done("0", reasoningItem), added("1", `{"type":"message"}`), piece, done("1", messageItem), completed(`[]`)},
+	} {
+		_, told := answered(t, responses, stream(events...))
+		if said, thought := providertest.JoinText(told, providers.EventTextDelta), providertest.JoinText(told, providers.EventThinkingDelta); said != "Hello" || thought != "Hm\n\nso" {
+			t.Errorf("%s: said %q, thought %q", name, said, thought)
+		}
+	}
+}
+
 // TestPlainReasoning: a model that refuses to encrypt its reasoning is asked again without, and
 // remembered.
 func TestPlainReasoning(t *testing.T) {
