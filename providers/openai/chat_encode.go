@@ -136,10 +136,11 @@ func answerFormat(b []byte, f *providers.AnswerFormat) []byte {
 // tools appends the tools, if any, and what the model must do with them. required is the
 // API's word for ChoiceRequired.
 func tools(b []byte, req *providers.Request, format toolformat.Format, required string) []byte {
-	if req.Tools.Len() == 0 {
+	set := req.Tools.Encoded(format)
+	if len(set.Tools) == 0 { // of those that there are none can be expressed, perhaps: an empty list is refused
 		return b
 	}
-	b = rawjson.Raw(b, "tools", req.Tools.Encoded(format).JSON())
+	b = rawjson.Raw(b, "tools", set.JSON())
 	switch req.Choice {
 	case providers.ChoiceAuto:
 	case providers.ChoiceNone:

@@ -202,3 +202,15 @@ func schemas() *providers.Request {
 	}
 	return req
 }
+
+// Of tools that cannot be expressed nothing is sent.
+func TestToolsLeftOut(t *testing.T) {
+	req := question()
+	req.Tools = providers.NewToolSet([]toolformat.Tool{{Name: "text", InputSchema: json.RawMessage(`{"type":"string"}`)}})
+	req.Choice = providers.ChoiceRequired
+	for _, body := range [][]byte{NewChat(Options{}).encode(req), NewResponses(Options{}).encode(req, true)} {
+		if strings.Contains(string(body), `"tool`) {
+			t.Errorf("%s", body)
+		}
+	}
+}
