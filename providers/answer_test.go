@@ -168,3 +168,25 @@ func TestPromptFor(t *testing.T) {
 		t.Errorf("a channel: %v", err)
 	}
 }
+
+// What a model says in a turn that is no answer, such as why it refuses, is told although answers are held back.
+func TestAnswerRefused(t *testing.T) {
+	for _, stop := range []providers.Stop{providers.StopRefused, providers.StopLength} {
+		p := play(noAnswer(true), turn(stop, txt("I cannot.")))
+		r, events, err := run(t, session(t), asking(p, providers.AnswerFormat{}))
+		if err != nil || r.Stop != stop || r.Text != "I cannot." || strings.Count(events, "text_delta I cannot.") != 1 {
+			t.Errorf("%v: %+v\n%s", err, r, events)
+		}
+	}
+	p := play(turn(providers.StopRefused, txt("I cannot.")))
+	if _, events, err := run(t, session(t), asking(p, providers.AnswerFormat{Checked: true})); err != nil || strings.Contains(events, "text_delta") {
+		t.Errorf("a checked answer: %v\n%s", err, events)
+	}
+	p = play(noAnswer(true), calls(txt("Let me add."), call("1", "add", `{"a":1,"b":2}`)))
+	task := asking(p, providers.AnswerFormat{})
+	task.Request.Choice = providers.ChoiceNone
+	r, events, err := run(t, session(t, adder(t)), task)
+	if err != nil || r.Text != "Let me add." || strings.Count(events, "text_delta Let me add.") != 1 {
+		t.Errorf("%v: %+v\n%s", err, r, events)
+	}
+}

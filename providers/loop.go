@@ -227,6 +227,7 @@ func (r *runner) follow(turn *Turn) (Stop, error) {
 	case stop == StopWindow && r.shorten("the conversation filled the model's context window"):
 		return "", nil
 	case !stop.Runs():
+		r.tellHeld(m)
 		r.addMessage(textOnly(m))
 		return cmp.Or(stop, StopOther), nil
 	}
@@ -234,6 +235,7 @@ func (r *runner) follow(turn *Turn) (Stop, error) {
 	calls := m.Calls()
 	if len(calls) > 0 && r.task.Request.Choice == ChoiceNone && !r.answer.isOnly(calls) { // some models call tools that they were not offered
 		r.note("the model called tools, which the request forbids: nothing was run")
+		r.tellHeld(m)
 		r.addMessage(textOnly(m))
 		return StopEnd, nil
 	}

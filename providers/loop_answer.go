@@ -39,6 +39,14 @@ func (a *answering) holds(e *Event) bool {
 	return a.checks() && (e.Type == EventTextDelta || e.Type == EventArgumentsDelta && a.isCall(e.Call))
 }
 
+// tellHeld emits the text of a turn that ends the run without an answer, such as a refusal, if it was held back and need
+// not be an answer.
+func (r *runner) tellHeld(m *Message) {
+	if text := m.Text(); r.answer.checks() && !r.answer.format.Checked && text != "" {
+		r.emit(Event{Type: EventTextDelta, Text: text})
+	}
+}
+
 // isCall reports whether a call is the answer.
 func (a *answering) isCall(c *Call) bool { return a.is(answerByTool) && c.Name == a.tool }
 
