@@ -83,6 +83,20 @@ func TestAnswerForced(t *testing.T) {
 	}
 }
 
+// A model that thinks is left to call that tool by itself, wherever its settings say that it thinks.
+func TestAnswerAfterThinking(t *testing.T) {
+	for body, want := range map[string]providers.Choice{
+		`{"thinking":{"type":"enabled","budget_tokens":2000}}`: providers.ChoiceAuto, `{"thinking":{"type":"disabled"}}`: "final_answer",
+	} {
+		p := play(noAnswer(true), calls(call("1", "final_answer", `{}`)))
+		task := asking(p, providers.AnswerFormat{})
+		task.Request.Settings.Body = json.RawMessage(body)
+		if _, _, err := run(t, session(t), task); err != nil || p.request(1).Choice != want {
+			t.Errorf("%s: %v, choice %q", body, err, p.request(1).Choice)
+		}
+	}
+}
+
 // A model that calls no tools is told in words, and once what is wrong.
 func TestAnswerInWords(t *testing.T) {
 	for _, c := range []struct{ first, second, want string }{

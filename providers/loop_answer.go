@@ -116,7 +116,8 @@ func (a *answering) ask(req *Request, last bool) {
 	case answerByTool:
 		words = "When you have the answer, call the tool " + a.tool + " with it, once and alone. Do not answer in text."
 		s := &req.Settings
-		switch thinks := s.Effort != "" && s.Effort != "none" || s.Thinking > 0 || s.Thinking == ThinkingOn; {
+		kind, _ := wire.Text(wire.Lookup(s.Body, "thinking", "type")) // as a client of Anthropic's API sends it
+		switch thinks := s.Effort != "" && s.Effort != "none" || s.Thinking > 0 || s.Thinking == ThinkingOn || kind != "" && kind != "disabled"; {
 		case thinks && req.Choice == ChoiceNone:
 			req.Choice = ChoiceAuto
 		case thinks:
