@@ -28,7 +28,7 @@ func (r *runner) summarizeOldest(count int) {
 		Messages: slices.Concat(withSummary(dropRounds(r.kept()[:count], r.run.Dropped), r.run.Summary), []Message{UserText(summarize)}),
 		Settings: r.task.Request.Settings,
 	}
-	req.Settings.Answer, req.Settings.MaxTokens = nil, cmp.Or(req.Settings.MaxTokens, maxSummary)
+	req.Settings.Answer, req.Settings.MaxTokens = nil, cmp.Or(req.Settings.MaxTokens, maxSummary+int(max(0, req.Settings.Thinking))) // thinking counts
 	turn, err := r.provider.Turn(r.ctx, &req, func(e Event) {
 		if e.Type == EventRetry {
 			r.emit(e)

@@ -55,3 +55,17 @@ func TestNoSummary(t *testing.T) {
 		t.Errorf("%v: %s\n%s", err, show(p.request(3).Messages), &l)
 	}
 }
+
+// A summary has room beside the thinking that the settings allow: APIs refuse less.
+func TestSummaryAfterThinking(t *testing.T) {
+	tooLong := fails(&providers.APIError{Status: 400, Code: "context_length_exceeded", Message: "too long"})
+	p := play(says("one"), tooLong, says("They count."), says("two"))
+	c := providers.NewConversation(providers.Candidate{Provider: p}).Settings(providers.Settings{Thinking: 8000}).Options(providers.Options{Shorten: true, Summarize: true})
+	_, c, err := c.Prompt(t.Context(), "1")
+	if err == nil {
+		_, c, err = c.Prompt(t.Context(), "2")
+	}
+	if err != nil || c.Run().Summary != "They count." || p.request(2).Settings.MaxTokens <= 8000 {
+		t.Errorf("%v: %+v", err, p.request(2).Settings)
+	}
+}
