@@ -34,6 +34,9 @@ func (r *runner) summarizeOldest(count int) {
 			r.emit(e)
 		}
 	})
+	if r.ctx.Err() != nil {
+		return
+	}
 	if err != nil || turn == nil || strings.TrimSpace(turn.Message.Text()) == "" {
 		r.note("the oldest messages could not be summarized")
 		return

@@ -1,6 +1,8 @@
 package providers_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -67,5 +69,32 @@ func TestSummaryAfterThinking(t *testing.T) {
 	}
 	if err != nil || c.Run().Summary != "They count." || p.request(2).Settings.MaxTokens <= 8000 {
 		t.Errorf("%v: %+v", err, p.request(2).Settings)
+	}
+}
+
+// Nothing is left out without a summary where the user ends the run while it is made.
+func TestSummaryCanceled(t *testing.T) {
+	var ctx context.Context
+	var cancel context.CancelFunc
+	canceled := func(context.Context, *providers.Request, func(providers.Event)) (*providers.Turn, error) {
+		cancel()
+		return nil, ctx.Err()
+	}
+	tooLong := &providers.APIError{Status: 400, Code: "context_length_exceeded", Message: "too long"}
+	for name, steps := range map[string][]step{
+		"for an error": {says("one"), fails(tooLong), canceled, canceled},
+		"for a stop":   {says("one"), turn(providers.StopWindow), canceled, canceled},
+	} {
+		ctx, cancel = context.WithCancel(t.Context())
+		defer cancel()
+		var l listener
+		c := providers.NewConversation(providers.Candidate{Provider: play(steps...)}).Options(providers.Options{Shorten: true, Summarize: true}).Listen(l.hear)
+		_, c, err := c.Prompt(ctx, "1")
+		if err == nil {
+			_, c, err = c.Prompt(ctx, "2")
+		}
+		if run := c.Run(); !errors.Is(err, context.Canceled) || run.LeftOut != 0 || run.Stop != providers.StopCanceled || strings.Contains(l.String(), "note") {
+			t.Errorf("%s: %v, %+v\n%s", name, err, run, &l)
+		}
 	}
 }

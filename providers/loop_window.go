@@ -96,7 +96,9 @@ func (r *runner) leaveOutHalf(why string) bool {
 		return false
 	}
 	count := prompts[len(prompts)/2]
-	r.summarizeOldest(count)
+	if r.summarizeOldest(count); r.ctx.Err() != nil {
+		return true // the next turn ends the run: what has no summary yet is not left out
+	}
 	for _, i := range rounds(kept) {
 		if i < count {
 			r.run.Dropped--
@@ -159,7 +161,7 @@ func (r *runner) fit() {
 		r.run.Dropped++
 		r.note("the conversation is longer than %d tokens: the oldest calls and their results are left out", r.limits.Window)
 	}
-	for over > 0 && r.leaveOutHalf(fmt.Sprintf("the conversation is longer than %d tokens", r.limits.Window)) {
+	for over > 0 && r.ctx.Err() == nil && r.leaveOutHalf(fmt.Sprintf("the conversation is longer than %d tokens", r.limits.Window)) {
 		over = r.size() - most
 	}
 }
