@@ -300,11 +300,11 @@ func TestSecrets(t *testing.T) {
 	const key = "sk-0123456789"
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
-		_, _ = fmt.Fprintf(w, `{"error":{"message":"bad key %[1]s","type":%[1]q,"code":%[1]q}}`, strings.TrimPrefix(r.Header.Get("Authorization")+r.Header.Get("X-Api-Key"), "Bearer "))
+		_, _ = fmt.Fprintf(w, `{"error":{"message":"bad key %[1]s","type":%[1]q,"code":%[1]q}}`, strings.TrimPrefix(r.Header.Get("Authorization")+r.Header.Get("X-Api-Key")+r.FormValue("api-key"), "Bearer "))
 	}))
 	defer server.Close()
-	for _, header := range []http.Header{{"Authorization": {"Bearer " + key}}, {"X-Api-Key": {key}}} {
-		c := &Client{BaseURL: server.URL, Header: header}
+	for query, header := range map[string]http.Header{"": {"Authorization": {"Bearer " + key}}, "?v=2": {"X-Api-Key": {key}}, "?api-key=" + key: nil} {
+		c := &Client{BaseURL: server.URL + query, Header: header}
 		_, err := c.post(t.Context(), "/x", nil, nil)
 		if err == nil || strings.Contains(err.Error(), key) || !strings.Contains(err.Error(), "bad key [hidden]") {
 			t.Errorf("%v", err)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -143,16 +144,19 @@ func ReadError(e *APIError, body []byte) {
 	}
 }
 
-// hide redacts the credentials of a request in a body: some servers repeat them.
+// hide redacts the credentials of a request, in its headers and its query, in a body: some servers repeat them.
 func hide(req *http.Request, body []byte) []byte {
-	for name, values := range req.Header {
-		name = strings.ToLower(name)
-		if !strings.Contains(name, "auth") && !strings.Contains(name, "key") && !strings.Contains(name, "token") && !strings.Contains(name, "cookie") {
-			continue
-		}
-		for _, value := range values {
-			if secret := value[strings.LastIndexByte(value, ' ')+1:]; len(secret) >= 8 {
-				body = bytes.ReplaceAll(body, []byte(secret), []byte("[hidden]"))
+	for _, from := range []map[string][]string{req.Header, req.URL.Query()} {
+		for name, values := range from {
+			name = strings.ToLower(name)
+			if !strings.Contains(name, "auth") && !strings.Contains(name, "key") && !strings.Contains(name, "token") && !strings.Contains(name, "cookie") {
+				continue
+			}
+			for _, value := range values {
+				if secret := value[strings.LastIndexByte(value, ' ')+1:]; len(secret) >= 8 {
+					body = bytes.ReplaceAll(body, []byte(secret), []byte("[hidden]"))
+					body = bytes.ReplaceAll(body, []byte(url.QueryEscape(secret)), []byte("[hidden]"))
+				}
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -81,7 +82,7 @@ func TestClientTurn(t *testing.T) {
 }
 
 func TestBrokeOff(t *testing.T) {
-	r := &Response{request: &http.Request{}}
+	r := &Response{request: &http.Request{URL: &url.URL{}}}
 	gone := errors.New("gone")
 	ended, cancel := context.WithCancelCause(t.Context())
 	cancel(gone)
