@@ -3,6 +3,7 @@ package models
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -32,8 +33,8 @@ func (c API) List(ctx context.Context, path, list, name string) ([]string, error
 		base = strings.TrimSuffix(base, "/"+c.Version)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+path, nil)
-	if err != nil {
-		return nil, err
+	if err != nil { // that of net/url has the whole URL, too
+		return nil, errors.New("the base URL is not valid: expected http(s)://HOST…")
 	}
 	req.URL.RawQuery = strings.Trim(req.URL.RawQuery+"&"+query, "&")
 	maps.Copy(req.Header, c.Header)

@@ -38,8 +38,10 @@ func TestList(t *testing.T) {
 	if _, err := api.List(t.Context(), "/v1/models", "data", "id"); err == nil || err.Error() != "authorization: no key" {
 		t.Errorf("got %v", err)
 	}
-	api = API{BaseURL: "http://127.0.0.1:1/secret"}
-	if _, err := api.List(t.Context(), "/v1/models", "data", "id"); err == nil || strings.Contains(err.Error(), "secret") {
-		t.Errorf("got %v", err)
+	for _, base := range []string{"http://127.0.0.1:1/secret", "http://me:secret@%zz"} {
+		api = API{BaseURL: base}
+		if _, err := api.List(t.Context(), "/v1/models", "data", "id"); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("got %v", err)
+		}
 	}
 }
