@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -43,7 +44,26 @@ func (r *runner) usable(result *toolformat.Result) *toolformat.Result {
 	case wire.Valid(result.JSON) != nil:
 		return failed("the tool's result is not valid JSON")
 	}
-	return result.Truncate(r.limits.Output)
+	return bounded(result.Truncate(r.limits.Output), r.limits.Output)
+}
+
+// bounded returns a result of which a model reads no more than about most characters. Truncate leaves blocks without a
+// text alone; of links, of blocks of unknown types and of a malformed result models read the JSON or parts of it.
+func bounded(result *toolformat.Result, most int) *toolformat.Result {
+	if len(result.JSON) <= most {
+		return result
+	}
+	text, media := (&Result{Content: result}).TextAndMedia(false)
+	if utf8.RuneCountInString(text) <= 2*max(most, minErrorChars) { // with all marks, and line breaks between blocks
+		return result
+	}
+	short := toolformat.TextResult(text, result.IsError()).Truncate(most)
+	for i := range media {
+		content := wire.Lookup(short.JSON, "content")
+		content = append(append(content[:len(content)-1:len(content)-1], ','), media[i].Raw...)
+		short.JSON = wire.SetMember(short.JSON, "content", append(content, ']'))
+	}
+	return short
 }
 
 // withNote returns a result with a text after its content. Structured content is removed,

@@ -36,3 +36,26 @@ func TestBlocks(t *testing.T) {
 		t.Errorf("no content: %v", got)
 	}
 }
+
+// Whatever a result consists of, a model reads not much more than it may.
+func TestBounded(t *testing.T) {
+	const image = `{"type":"image","mimeType":"image/png","data":"eA=="}`
+	long := strings.Repeat("abc ", 1000)
+	link := `{"type":"resource_link","name":"n","uri":"file:///` + strings.Repeat("x", 3000) + `"}`
+	for name, content := range map[string]string{
+		"an unknown type":    `{"type":"smell","of":"` + long + `"},` + image,
+		"a long link":        link + `,` + image,
+		"a malformed result": `{"type":"text","text":7},{"type":"text","text":"` + long + `"}`,
+	} {
+		got := bounded(&toolformat.Result{JSON: []byte(`{"content":[` + content + `],"isError":true}`)}, 100)
+		text, media := (&Result{Content: got}).TextAndMedia(false)
+		if len(text) > 200 || !strings.HasSuffix(text, "... [output truncated]") || !got.IsError() || len(media) != strings.Count(content, image) {
+			t.Errorf("%s: %s", name, got.JSON)
+		}
+	}
+	for _, content := range []string{`{"type":"text","text":"` + strings.Repeat("a", 120) + `"}`, `{"type":"smell","of":"` + strings.Repeat("a", 120) + `"}`, image + `,` + image + `,` + image} {
+		if r := (&toolformat.Result{JSON: []byte(`{"content":[` + content + `]}`)}); bounded(r, 100) != r {
+			t.Errorf("%s was changed", content)
+		}
+	}
+}
