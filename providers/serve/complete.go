@@ -400,7 +400,7 @@ func (s *Server) failureOf(t *task, err error) *endpoint.Error {
 	case http.StatusTooManyRequests:
 		e.Status, e.After = api.Status, api.After
 	case http.StatusServiceUnavailable, http.StatusGatewayTimeout, 529:
-		e.Status = http.StatusServiceUnavailable
+		e.Status, e.After = http.StatusServiceUnavailable, api.After
 	}
 	return e
 }

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -194,6 +195,22 @@ func TestVerbosity(t *testing.T) {
 		}
 		if status != http.StatusOK || string(f.requests[0].Settings.Body) != c.want {
 			t.Errorf("%s to %s: %d %s, want %s", c.body, c.format, status, body, c.want)
+		}
+	}
+}
+
+// The client of a provider that is busy learns how long to wait.
+func TestRetryAfter(t *testing.T) {
+	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable, 529} {
+		f := newFront(t)
+		f.err = &providers.APIError{Status: status, Message: "busy", After: 7 * time.Second}
+		resp, err := http.Post(f.URL+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"here/m","messages":[{"role":"user","content":"a"}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if got := resp.Header.Get("Retry-After"); got != "7" {
+			t.Errorf("%d: Retry-After %q", status, got)
 		}
 	}
 }
