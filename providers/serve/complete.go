@@ -35,7 +35,15 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request, api endpoint.A
 	defer t.end()
 	out := endpoint.Begin(w, t.req, t.cancel)
 	defer out.Close()
-	t.Emit = out.Event
+	format := t.chosen.Provider.Format() // in which the model writes calls
+	t.Emit = func(e providers.Event) {
+		for i := range t.Options.Fallbacks {
+			if c := &t.Options.Fallbacks[i].Candidate; e.Type == providers.EventNote && e.Model == modelID(c) {
+				format = c.Provider.Format()
+			}
+		}
+		out.Event(e)
+	}
 	run, err := t.loop.Run(t.ctx, t.Task)
 	if err != nil {
 		if t.view.breakOff(run) && s.opts.Break != nil {
@@ -47,7 +55,7 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request, api endpoint.A
 		return
 	}
 	t.view.mend()
-	calls, ids := t.view.handOut(run, t.req.Tools, t.chosen.Provider.Format(), t.req.CallPrefix)
+	calls, ids := t.view.handOut(run, t.req.Tools, format, t.req.CallPrefix)
 	answer, kept := keptAnswer{Run: run, IDs: ids}, (*entry)(nil)
 	out.Finish(run, calls, func(items map[string]json.RawMessage) {
 		answer.Items = items

@@ -4,12 +4,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/serve"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -197,6 +200,35 @@ func TestVerbosity(t *testing.T) {
 			t.Errorf("%s to %s: %d %s, want %s", c.body, c.format, status, body, c.want)
 		}
 	}
+}
+
+// A client gets the arguments of its calls with the names of its tool, also from a model that has gone on whose API has
+// others.
+func TestArgumentsOfFallback(t *testing.T) {
+	const parameters = `{"type":"object","properties":{"$top":{"type":"integer"}}}`
+	set := providers.NewToolSet([]toolformat.Tool{{Name: "draw", InputSchema: json.RawMessage(parameters)}}).Encoded(toolformat.FormatGemini)
+	var sent struct {
+		Schema struct {
+			Properties map[string]any `json:"properties"`
+		} `json:"parametersJsonSchema"`
+	}
+	if err := json.Unmarshal(set.Tools[0].JSON, &sent); err != nil || len(sent.Schema.Properties) != 1 {
+		t.Fatalf("%v: %s", err, set.Tools[0].JSON)
+	}
+	models := map[string]*scripted{"m": {format: toolformat.FormatOpenAI, err: &providers.APIError{Status: http.StatusServiceUnavailable, Message: "away"}}}
+	for key := range sent.Schema.Properties {
+		models["n"] = &scripted{format: toolformat.FormatGemini, turns: []providers.Turn{says("", call("1", "draw", `{"`+key+`":5}`))}}
+	}
+	f := &front{T: t, Server: httptest.NewServer(serve.New(serve.Options{
+		Toolbox: providers.NewToolbox(nil),
+		Model: func(id string) (providers.Candidate, providers.Settings, error) {
+			return providers.Candidate{Name: "here", Provider: models[id], Model: id}, providers.Settings{}, nil
+		},
+		Caller: func(*http.Request) bridge.Caller { return bridge.Caller{} },
+	}))}
+	t.Cleanup(f.Close)
+	_, body := f.post("", `{"model":"m","models":["n"],"messages":[{"role":"user","content":"go"}],"tools":[{"type":"function","function":{"name":"draw","parameters":`+parameters+`}}]}`)
+	f.has(body, `"arguments":"{\"$top\":5}"`)
 }
 
 // The client of a provider that is busy learns how long to wait.
