@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -74,6 +75,9 @@ func (t *talk) load(p *page, isNew bool, model string) error {
 		Tools(t.opts.Source).Caller(&t.caller).Approve(t.approve).Listen(t.emit)
 	if kept == nil {
 		kept = &providers.Transcript{Heading: providers.Heading{ID: t.id, System: t.opts.System}}
+	}
+	if name := cmp.Or(chosen.Name, chosen.Provider.Name()); kept.Provider != name || kept.Model != chosen.Model {
+		kept.Provider, kept.Model, kept.LeftOut, kept.Dropped = name, chosen.Model, 0, 0 // its context window may differ
 	}
 	t.conversation, t.model = next.Load(kept), modelID(&chosen)
 	return nil

@@ -470,3 +470,20 @@ func TestChatDeaf(t *testing.T) {
 func askAlways(*providers.Question) providers.Ruling {
 	return providers.Ruling{Verdict: providers.VerdictAsk}
 }
+
+// A conversation that is no longer open continues with the model that its page names.
+func TestChatOtherModel(t *testing.T) {
+	var store providers.Memory
+	opts := serve.ChatOptions{Store: func() providers.Store { return &store }}
+	p := newChatFront(t, opts, says("One.")).connect("ann")
+	id := p.open(object{})["conversation"]
+	p.send(object{"type": "prompt", "id": "p1", "text": "Who?"})
+	p.until("done")
+	q := newChatFront(t, opts, says("Two.")).connect("ann")
+	answer := q.open(object{"conversation": id, "model": "here/other"})
+	q.send(object{"type": "prompt", "id": "p2", "text": "And who?"})
+	q.until("done")
+	if asked := q.requests[0]; answer["model"] != "here/other" || asked.Model != "other" || len(asked.Messages) != 3 {
+		t.Errorf("opened with %v, asked %s with %d messages", answer["model"], asked.Model, len(asked.Messages))
+	}
+}
