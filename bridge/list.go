@@ -85,36 +85,49 @@ type Item struct {
 // NewItem parses an item of a list result. It fails when the definition is not an object with the
 // kind's key, or has members that readers understand differently.
 func NewItem(kind ListKind, raw []byte) (Item, error) {
-	key, ok := wire.Text(wire.Lookup(raw, kinds[kind].key))
-	if !ok {
+	var name, annotations []byte
+	var keys definitionKeys
+	for key, value := range wire.Members(raw) {
+		keys.check(key)
+		switch key {
+		case kinds[kind].key:
+			name = value
+		case "annotations":
+			annotations = value
+		}
+	}
+	key, ok := wire.Text(name)
+	switch {
+	case !ok:
 		return Item{}, fmt.Errorf("an item of %s has no %q: %.80s", kind.Method(), kinds[kind].key, raw)
+	case keys.fault != "":
+		return Item{Key: key}, fmt.Errorf("%s %.100s: its key %s", kinds[kind].noun, key, keys.fault)
 	}
-	if fault := faultOfKeys(raw); fault != "" {
-		return Item{Key: key}, fmt.Errorf("%s %.100s: its key %s", kinds[kind].noun, key, fault)
-	}
-	return Item{Key: key, Raw: raw, Repeatable: string(wire.Lookup(raw, "annotations", "readOnlyHint")) == "true" ||
-		string(wire.Lookup(raw, "annotations", "idempotentHint")) == "true",
+	return Item{Key: key, Raw: raw, Repeatable: string(wire.Lookup(annotations, "readOnlyHint")) == "true" ||
+		string(wire.Lookup(annotations, "idempotentHint")) == "true",
 		ParamHeaders: bytes.Contains(raw, []byte(`"x-mcp-header"`))}, nil
 }
 
-// faultOfKeys says which key of a definition is there twice, or in another letter case: decoders take the
-// first, the last, the variant, or fail for the whole list. It is "" without one.
-func faultOfKeys(definition []byte) string {
-	known := [...]string{"name", "uri", "uriTemplate", "title", "description", "inputSchema", "outputSchema", "annotations", "arguments"}
-	var seen [len(known)]bool
-	for name := range wire.Members(definition) {
-		i := slices.IndexFunc(known[:], func(k string) bool { return strings.EqualFold(k, name) })
-		switch {
-		case i < 0:
-		case name != known[i]:
-			return fmt.Sprintf("%.40q is a variant of %q", name, known[i])
-		case seen[i]:
-			return fmt.Sprintf("%q occurs twice", name)
-		default:
-			seen[i] = true
-		}
+var knownKeys = [...]string{"name", "uri", "uriTemplate", "title", "description", "inputSchema", "outputSchema", "annotations", "arguments"}
+
+// definitionKeys are the keys of a definition. The fault says which of them is there twice, or in another
+// letter case: decoders take the first, the last, the variant, or fail for the whole list.
+type definitionKeys struct {
+	seen  [len(knownKeys)]bool
+	fault string // the first; "" without one
+}
+
+func (d *definitionKeys) check(key string) {
+	i := slices.IndexFunc(knownKeys[:], func(k string) bool { return strings.EqualFold(k, key) })
+	switch {
+	case i < 0 || d.fault != "":
+	case key != knownKeys[i]:
+		d.fault = fmt.Sprintf("%.40q is a variant of %q", key, knownKeys[i])
+	case d.seen[i]:
+		d.fault = fmt.Sprintf("%q occurs twice", key)
+	default:
+		d.seen[i] = true
 	}
-	return ""
 }
 
 // equal reports whether two items are the same in every field.

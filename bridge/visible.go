@@ -2,9 +2,11 @@ package bridge
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -36,8 +38,19 @@ func Visible(kind ListKind, it Item) (own Item, hidden string, err error) {
 // mayHide reports whether a definition may have characters that are not seen: it is not all ASCII,
 // or has escapes.
 func mayHide(raw []byte) bool {
-	return bytes.Contains(raw, []byte(`\u`)) || bytes.Contains(raw, []byte(`\b`)) || bytes.Contains(raw, []byte(`\f`)) ||
-		bytes.ContainsFunc(raw, func(r rune) bool { return r >= 0x7f })
+	if bytes.IndexByte(raw, '\\') >= 0 && (bytes.Contains(raw, []byte(`\u`)) || bytes.Contains(raw, []byte(`\b`)) || bytes.Contains(raw, []byte(`\f`))) {
+		return true
+	}
+	return bytes.IndexByte(raw, 0x7f) >= 0 || !isASCII(raw)
+}
+
+func isASCII(b []byte) bool {
+	for ; len(b) >= 8; b = b[8:] {
+		if binary.NativeEndian.Uint64(b)&0x8080808080808080 != 0 {
+			return false
+		}
+	}
+	return !bytes.ContainsFunc(b, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
 // revealer replaces characters by escapes, and collects their kinds.
