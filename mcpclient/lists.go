@@ -45,20 +45,23 @@ func (l *link) fetch(ctx context.Context, c *conn, r *reading) error {
 	begun, kind := time.Since(l.born), r.kind
 	c.called.And(^listBit(kind))
 	r.modern = c.modern
+	if known := l.lists[kind].Load(); known != nil {
+		r.known = known.Items
+	}
 	size, cursor := 0, []byte(nil)
 	for page := 1; ; page++ {
 		result, unusable, err := c.fetchPage(ctx, kind, cursor)
 		if err != nil {
 			return err
 		}
-		r.addPage(result)
+		items, next, more := splitPage(kind, result)
+		r.addPage(result, items)
 		for _, it := range unusable {
 			r.leaveOut(it.name, it.err)
 		}
-		if page == 1 {
+		if page == 1 && more {
 			r.extra = extraMembers(kind, result)
 		}
-		next := wire.Lookup(result, "nextCursor")
 		if size += len(result); len(next) == 0 || next[0] != '"' {
 			break
 		}
@@ -68,6 +71,22 @@ func (l *link) fetch(ctx context.Context, c *conn, r *reading) error {
 		cursor = next
 	}
 	return l.setList(r, begun)
+}
+
+// splitPage returns the items of a page, raw, and the cursor of the next one. more says that it has other
+// members, too.
+func splitPage(kind bridge.ListKind, result []byte) (items, next []byte, more bool) {
+	for key, value := range wire.Members(result) {
+		switch key {
+		case kind.Member():
+			items = value
+		case "nextCursor":
+			next = value
+		default:
+			more = true
+		}
+	}
+	return items, next, more
 }
 
 // maxExtra bounds the members of a list's result beside its items: each page of the list has them.
@@ -170,9 +189,10 @@ func (c *conn) fetchPage(ctx context.Context, kind bridge.ListKind, cursor []byt
 type reading struct {
 	link     *link
 	kind     bridge.ListKind
-	all      bool // the callers that have not read the list are notified of a change, too
-	told     bool // Relist has caused it
-	modern   bool // from a connection of the modern era
+	all      bool          // the callers that have not read the list are notified of a change, too
+	told     bool          // Relist has caused it
+	modern   bool          // from a connection of the modern era
+	known    []bridge.Item // of the list as last read, without those that come before what is read now
 	items    []bridge.Item
 	extra    []byte          // bridge.List.Extra
 	bytes    int             // that the list takes
@@ -181,13 +201,10 @@ type reading struct {
 }
 
 // addPage adds the items of a page, except those that cannot be used.
-func (r *reading) addPage(page []byte) {
+func (r *reading) addPage(page, items []byte) {
 	first, used := len(r.items), 0 // used counts the bytes of the page that are items
-	for raw := range wire.Elements(wire.Lookup(page, r.kind.Member())) {
-		it, err := bridge.NewItem(r.kind, raw)
-		if err == nil {
-			it, err = r.check(it)
-		}
+	for raw := range wire.Elements(items) {
+		it, err := r.item(raw)
 		if err != nil {
 			r.leaveOut(it.Key, err)
 			continue
@@ -208,6 +225,21 @@ func (r *reading) addPage(page []byte) {
 		it := &r.items[first+i]
 		it.Raw = bytes.Clone(it.Raw)
 	}
+}
+
+// item returns an item as callers see it. Most are the same as the last time that the list was read, in the
+// same order. The error says why one cannot be used.
+func (r *reading) item(raw []byte) (it bridge.Item, err error) {
+	if len(r.known) > 0 && string(r.known[0].Raw) == string(raw) {
+		it = r.known[0]
+		it.Raw = raw // the page that it was in before is no longer needed
+	} else if it, err = bridge.NewItem(r.kind, raw); err != nil {
+		return it, err
+	}
+	if len(r.known) > 0 && r.known[0].Key == it.Key {
+		r.known = r.known[1:]
+	}
+	return r.check(it)
 }
 
 // leaveOut notes that an item cannot be used.
@@ -298,7 +330,7 @@ func (l *link) loadLists() {
 		return // it will be written, if the config names one
 	}
 	r := reading{link: l, kind: bridge.Tools}
-	r.addPage(data)
+	r.addPage(data, wire.Lookup(data, bridge.Tools.Member()))
 	if list, err := r.list(); err == nil {
 		l.lists[bridge.Tools].Store(list)
 	}

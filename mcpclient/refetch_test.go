@@ -268,3 +268,57 @@ func TestRelist(t *testing.T) {
 		})
 	}
 }
+
+// What is the same when a list is read again is not looked at again, but it is what it was: in its order, with its
+// hints, and with what is wrong with it.
+func TestReadAgain(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	s := growing(true)
+	const (
+		hidden = `{"name":"enum","inputSchema":{"enum":["a\u200bb"]}}` // stays as it is, since it is a value
+		grow   = `{"name":"grow"}`
+	)
+	s.Tools = `{"name":"re\u200bad"},{"name":"first","annotations":{"readOnlyHint":true}},` + hidden + `,{"name":"x","Name":"y"},` + grow + `,{"name":"last"}`
+	take, moved := s.Take, false
+	s.Take = func(c *peer.Call) {
+		s.Update(func() {
+			if !moved {
+				moved = true
+				s.Tools = strings.Replace(s.Tools, grow, `{"name":"grow","title":"Grow"}`, 1)
+			} else {
+				s.Tools = `{"name":"new"},` + hidden + `,{"name":"last","annotations":{"readOnlyHint":true}},` + grow + `,{"name":"first"},{"name":"first","title":"again"}`
+			}
+		})
+		take(c)
+	}
+	command, env := s.Child(t)
+	c := open(t, mcpclient.Config{Command: command, Env: env})
+	read := func() (text string) {
+		l, err := c.session.List(t.Context(), bridge.Tools)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, it := range l.Items {
+			text += fmt.Sprintf("%s %v\n", it.Raw, it.Repeatable)
+		}
+		for _, p := range c.client.Problems() {
+			text += fmt.Sprintf("%v %s\n", p.LeftOut, p.Key)
+		}
+		return text
+	}
+	for i, want := range []string{
+		`{"name":"first","annotations":{"readOnlyHint":true}} true` + "\n" + hidden + " false\n" + grow + ` false` + "\n" +
+			`{"name":"last"} false` + "\ntrue re\u200bad\nfalse enum\ntrue x\n",
+		`{"name":"first","annotations":{"readOnlyHint":true}} true` + "\n" + hidden + " false\n" + `{"name":"grow","title":"Grow"} false` + "\n" +
+			`{"name":"last"} false` + "\n" + `{"name":"grown","inputSchema":{}} false` + "\ntrue re\u200bad\nfalse enum\ntrue x\n",
+		`{"name":"new"} false` + "\n" + hidden + " false\n" + `{"name":"last","annotations":{"readOnlyHint":true}} true` + "\n" + grow + " false\n" +
+			`{"name":"first"} false` + "\n" + `{"name":"first","title":"again"} false` + "\n" + `{"name":"grown","inputSchema":{}} false` + "\nfalse enum\n",
+	} {
+		if i > 0 {
+			c.works("grow")
+		}
+		if got := read(); got != want {
+			t.Errorf("reading %d: the list is\n%swant\n%s", i+1, got, want)
+		}
+	}
+}
