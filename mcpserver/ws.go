@@ -53,7 +53,7 @@ func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 		defer time.AfterFunc(time.Until(until), func() { d.box.end(errExpired); conn.SetReadDeadline(time.Now().Add(writeTime)) }).Stop()
 	}
 	if !s.start(func() { d.writeFrames(conn) }) {
-		conn.Close()
+		d.writeFrames(conn) // the Server is closing: that it says so is all there is to write
 	}
 	d.close(d.readFrames(conn))
 }
