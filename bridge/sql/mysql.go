@@ -53,8 +53,8 @@ func (b *backend) newMySQL(rest string) (*pools, error) {
 		return nil, fmt.Errorf("url: %w", err)
 	}
 	return &pools{
-		readers: pool{config: b.api.pool(), connector: connector{inner, setupMySQL(inner, "SET SESSION TRANSACTION READ ONLY")}, formatOf: mysqlFormat, drains: true},
-		writers: pool{config: b.api.pool(), connector: connector{inner, setupMySQL(inner, "")}, formatOf: mysqlFormat, drains: true},
+		readers: pool{config: b.api.pool(), connector: connector{Connector: inner, setup: setupMySQL(inner, "SET SESSION TRANSACTION READ ONLY")}, formatOf: mysqlFormat, drains: true},
+		writers: pool{config: b.api.pool(), connector: connector{Connector: inner, setup: setupMySQL(inner, "")}, formatOf: mysqlFormat, drains: true},
 	}, nil
 }
 

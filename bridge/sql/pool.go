@@ -124,6 +124,9 @@ func (p *pool) run(ctx context.Context, q query, out *output) (err error) {
 	if out.affected, err = result.RowsAffected(); err != nil {
 		return err
 	}
+	if q.defines() {
+		out.affected = 0
+	}
 	if q.inserts() && out.affected > 0 {
 		out.lastID, err = result.LastInsertId()
 	}
@@ -181,6 +184,9 @@ type connector struct {
 	// setup prepares a new connection and returns its stopper. Without one, the connection is the
 	// driver's.
 	setup func(context.Context, driver.Conn) (stopper, error)
+
+	// begin prepares a connection for a statement that has effects instead of rows; may be nil.
+	begin func(driver.Conn)
 }
 
 // A stopper ends the statement that runs on a connection. It is called concurrently with that, and
@@ -201,14 +207,15 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 		inner.Close()
 		return nil, &connectError{err}
 	}
-	return &conn{inner, stop}, nil
+	return &conn{inner, stop, c.begin}, nil
 }
 
 // A conn is a connection of a connector. It implements what this package uses of database/sql:
 // prepared statements without transactions.
 type conn struct {
 	driver.Conn
-	stop stopper
+	stop  stopper
+	begin func(driver.Conn)
 }
 
 // PrepareContext implements driver.ConnPrepareContext.
@@ -217,7 +224,7 @@ func (c *conn) PrepareContext(ctx context.Context, text string) (driver.Stmt, er
 	if err != nil {
 		return nil, err
 	}
-	return &stmt{s, c.stop}, nil
+	return &stmt{s, c}, nil
 }
 
 // ResetSession implements driver.SessionResetter.
@@ -231,12 +238,12 @@ func (c *conn) IsValid() bool { return c.Conn.(driver.Validator).IsValid() }
 // A stmt is a prepared statement of a conn.
 type stmt struct {
 	driver.Stmt
-	stop stopper
+	conn *conn
 }
 
 // QueryContext implements driver.StmtQueryContext.
 func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	w := newWatch(ctx, s.stop)
+	w := newWatch(ctx, s.conn.stop)
 	inner, err := s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args)
 	if err != nil {
 		w.end()
@@ -247,7 +254,10 @@ func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driv
 
 // ExecContext implements driver.StmtExecContext.
 func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	defer newWatch(ctx, s.stop).end()
+	if s.conn.begin != nil {
+		s.conn.begin(s.conn.Conn)
+	}
+	defer newWatch(ctx, s.conn.stop).end()
 	return s.Stmt.(driver.StmtExecContext).ExecContext(ctx, args)
 }
 

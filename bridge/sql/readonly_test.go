@@ -145,6 +145,20 @@ func TestWrite(t *testing.T) {
 	})
 }
 
+// In SQLite, an effect is that of the statement, not of one before it.
+func TestSQLiteEffect(t *testing.T) {
+	s := newShop(t, sqliteDialect, "")
+	s.write(`CREATE TABLE k (id INTEGER PRIMARY KEY, name TEXT UNIQUE, n INT)`)
+	s.write(`CREATE TABLE named (name TEXT PRIMARY KEY) WITHOUT ROWID`)
+	upsert := s.tool(`INSERT INTO k (name, n) VALUES (:name, 1) ON CONFLICT (name) DO UPDATE SET n = n + 1`, `"write":true`)
+	want(t, "insert", s.must(upsert, `{"name":"a"}`), `{"affected":1,"last_id":1}`)
+	want(t, "update", s.must(upsert, `{"name":"a"}`), `{"affected":1}`)
+	want(t, "insert", s.must(upsert, `{"name":"b"}`), `{"affected":1,"last_id":2}`)
+	want(t, "without an id", s.write(`INSERT INTO named VALUES ('a'), ('b')`), `{"affected":2}`)
+	want(t, "no rows", s.write(`CREATE INDEX i ON k (n)`), `{"affected":0}`)
+	want(t, "no rows", s.write(`DROP INDEX i`), `{"affected":0}`)
+}
+
 // A tool is listed as read-only if its database enforces that.
 func TestSaysReadOnly(t *testing.T) {
 	s := newShop(t, sqliteDialect, "")

@@ -66,7 +66,7 @@ func newSQLite(rest, dir string, config poolConfig) (*sqliteEngine, error) {
 		if err != nil {
 			return nil, fmt.Errorf("url: %w", err)
 		}
-		*p = pool{config: config, connector: connector{inner, setupSQLite}, formatOf: sqliteFormat}
+		*p = pool{config: config, connector: connector{inner, setupSQLite, forgetInsert}, formatOf: sqliteFormat}
 	}
 	e.writers.config.open = 1 // SQLite has one writer at a time
 	return e, nil
@@ -118,12 +118,10 @@ const maxValue = 64 << 20
 // setupSQLite keeps a connection from attaching other files, and returns a stopper that interrupts
 // it.
 func setupSQLite(_ context.Context, c driver.Conn) (stopper, error) {
-	// sqlite3_interrupt needs the handle, which the driver does not export.
-	handle := reflect.Indirect(reflect.ValueOf(c)).FieldByName("db")
-	if !handle.IsValid() || !handle.CanUint() || handle.Uint() == 0 {
+	db := handleOf(c)
+	if db == 0 {
 		return nil, errors.New("sqlite: the driver's connection has no handle: queries could not be stopped")
 	}
-	db := uintptr(handle.Uint())
 	tls := libc.NewTLS() // the connection's own may be in use
 	defer tls.Close()
 	sqlite3.Xsqlite3_limit(tls, db, sqlite3.SQLITE_LIMIT_ATTACHED, 0)
@@ -142,6 +140,23 @@ func setupSQLite(_ context.Context, c driver.Conn) (stopper, error) {
 			}
 		}
 	}, nil
+}
+
+// handleOf returns SQLite's handle of a connection, which the driver does not export; 0 without one.
+func handleOf(c driver.Conn) uintptr {
+	handle := reflect.Indirect(reflect.ValueOf(c)).FieldByName("db")
+	if !handle.IsValid() || !handle.CanUint() {
+		return 0
+	}
+	return uintptr(handle.Uint())
+}
+
+// forgetInsert makes a connection forget the id of the last row inserted. An upsert that updates, or a
+// table without such ids, leaves it as it was.
+func forgetInsert(c driver.Conn) {
+	tls := libc.NewTLS()
+	defer tls.Close()
+	sqlite3.Xsqlite3_set_last_insert_rowid(tls, handleOf(c), 0)
 }
 
 // interruptEvery is the interval of interrupts until a statement ends: SQLite forgets an interrupt

@@ -169,6 +169,12 @@ func (s *statement) givesRows() bool {
 // inserts reports whether the statement may insert a row with a generated id.
 func (s *statement) inserts() bool { return s.verb == "INSERT" || s.verb == "REPLACE" }
 
+// defines reports whether the statement changes what the database is made of, not rows: SQLite says of
+// one how many rows the statement before it has written.
+func (s *statement) defines() bool {
+	return s.dialect == sqliteDialect && slices.Contains([]string{"CREATE", "ALTER", "DROP"}, s.verb)
+}
+
 // render returns the text for the driver. size returns the number of values of the part with an
 // index: 1 unless it is a list. 0 values are NULL.
 //
