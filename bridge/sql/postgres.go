@@ -51,7 +51,8 @@ func (b *backend) newPostgres(rest string) (*postgresEngine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("url: %w", err)
 	}
-	b.secrets.Add(c.Password) // from the environment or a file
+	b.secrets.Add(c.Password)                   // from the environment or a file
+	c.RuntimeParams["client_encoding"] = "UTF8" // else it is that of the database
 	c.RuntimeParams["datestyle"] = "ISO"
 	c.RuntimeParams["standard_conforming_strings"] = "on" // as the scanner expects
 	c.MaxProtocolMessageBodyLen = maxValue

@@ -2,6 +2,9 @@ package sql
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -79,6 +82,20 @@ func TestPostgresArrays(t *testing.T) {
 	} {
 		want(t, c.query+" "+c.arguments, s.query(c.query, c.arguments), c.want)
 	}
+}
+
+// Text is UTF-8 both ways, also in a database that stores it otherwise.
+func TestPostgresEncoding(t *testing.T) {
+	s := newShop(t, postgresDialect, "")
+	s.write(`DROP DATABASE IF EXISTS latin`)
+	s.write(`CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0`)
+	u, err := url.Parse(os.Getenv(postgresVariable))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = "/latin"
+	latin := openShop(t, postgresDialect, "", fmt.Sprintf(`{"type":"sql","url":%q}`, u))
+	want(t, "text", latin.query(`SELECT chr(233) AS c, :v AS v, length(:v) AS n`, `{"v":"café"}`), `[{"c":"é","v":"café","n":4}]`)
 }
 
 // In PostgreSQL, arrays of types that the database defines are lists, too.
