@@ -58,12 +58,34 @@ func (f pgFormat) append(dst, text []byte) []byte {
 }
 
 func (f pgFormat) one(dst []byte, text string) []byte {
-	if f.format == binary && strings.HasPrefix(text, `\x`) {
-		if raw, err := hex.DecodeString(text[2:]); err == nil {
-			return appendBytes(dst, string(raw))
-		}
+	if f.format == binary {
+		return appendBytes(dst, unescapeBytes(text))
 	}
 	return appendText(dst, f.format, text)
+}
+
+// unescapeBytes returns the bytes that the text of a bytea stands for, in either form of bytea_output:
+// https://www.postgresql.org/docs/current/datatype-binary.html.
+func unescapeBytes(text string) string {
+	if digits, ok := strings.CutPrefix(text, `\x`); ok {
+		if raw, err := hex.DecodeString(digits); err == nil {
+			return string(raw)
+		}
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		if c == '\\' && i+1 < len(text) {
+			i++
+			c = text[i]
+			if code, err := strconv.ParseUint(text[i:min(i+3, len(text))], 8, 8); err == nil {
+				c = byte(code)
+				i += 2
+			}
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
 }
 
 // items appends an array in PostgreSQL's notation as JSON; ok is false if text is not one. See

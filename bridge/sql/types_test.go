@@ -98,6 +98,15 @@ func TestPostgresEncoding(t *testing.T) {
 	want(t, "text", latin.query(`SELECT chr(233) AS c, :v AS v, length(:v) AS n`, `{"v":"café"}`), `[{"c":"é","v":"café","n":4}]`)
 }
 
+// The text of bytes has one of two forms, as bytea_output says.
+func TestBytea(t *testing.T) {
+	for text, wanted := range map[string]string{
+		`\x00ff41`: "AP9B", ``: "", `A\000\377\\x`: "QQD/XHg=", `\\x41`: "XHg0MQ==", `\`: "XA==", `\9`: "OQ==",
+	} {
+		want(t, text, string(postgresFormat(pgtype.NewMap(), pgtype.ByteaOID).append(nil, []byte(text))), `"`+wanted+`"`)
+	}
+}
+
 // In PostgreSQL, arrays of types that the database defines are lists, too.
 func TestPostgresOwnTypes(t *testing.T) {
 	s := newShop(t, postgresDialect, "")
