@@ -63,6 +63,25 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
+// A user in the API's url follows a redirect, wherever that says it leads on the same server.
+func TestRedirectKeepsUser(t *testing.T) {
+	d := sourcetest.NewAPI(t, nil)
+	b := openAPI(t, strings.Replace(d.URL, "http://", "http://ann:s3cr%3At@", 1), `{"url":"URL"}`)
+	for _, location := range []string{"/there", d.URL + "/there"} {
+		d.Respond(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/there" {
+				http.Redirect(w, r, location, http.StatusFound)
+			}
+		})
+		r := sourcetest.Do(t, sourcetest.Tool(t, b, `{"method":"GET","path":"/here"}`), `{}`)
+		last := d.Last(t)
+		user, password, _ := (&http.Request{Header: last.Header}).BasicAuth()
+		if last.URI != "/there" || user != "ann" || password != "s3cr:t" || r.IsError() {
+			t.Errorf("%s: %s by %s: %s", location, last.URI, user, r.JSON)
+		}
+	}
+}
+
 // trip is an API in memory, for tests with fake time.
 type trip func(*http.Request) (*http.Response, error)
 

@@ -75,12 +75,17 @@ func (c *Config) Client(o Options, cfg bridge.BackendConfig) (_ *Client, err err
 	if err != nil {
 		return nil, err
 	}
+	secrets := c.secrets(at, cfg.Secrets)
 	if at.Scheme == "http" && !isLoopback(at.Hostname()) && (c.Auth.name != "" || at.User != nil || cfg.Credentials != nil) {
 		cfg.Log.Warn("the API's auth is sent without encryption: its url is http", "api", cfg.Name)
 	}
+	if at.User != nil && cfg.Credentials == nil && header.Get("Authorization") == "" {
+		header.Set("Authorization", basicOf(at.User))
+	}
+	at.User = nil // a redirect would lose it, or repeat it
 	return &Client{
 		Name: cmp.Or(cfg.Name, "default"), URL: at, Header: header, Timeout: time.Duration(c.Timeout), MaxBytes: int(cmp.Or(c.MaxBytes, defaultMaxBytes)),
-		HTTP: newHTTP(cfg.Roots, cmp.Or(c.MaxConnections, defaultConnections), o.SeeOther), secrets: c.secrets(at, cfg.Secrets), credentials: cfg.Credentials,
+		HTTP: newHTTP(cfg.Roots, cmp.Or(c.MaxConnections, defaultConnections), o.SeeOther), secrets: secrets, credentials: cfg.Credentials,
 	}, nil
 }
 

@@ -52,11 +52,17 @@ func (a *auth) decode(raw []byte) error {
 		if strings.Contains(form.Basic.Username, ":") {
 			return errors.New("a username of basic must not have a colon in it (RFC 7617, section 2)")
 		}
-		return a.set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(form.Basic.Username+":"+form.Basic.Password)))
+		return a.set("Authorization", basicOf(url.UserPassword(form.Basic.Username, form.Basic.Password)))
 	case form.Header != nil && form.Bearer == nil && form.Basic == nil:
 		return a.set(form.Header.Name, form.Header.Value)
 	}
 	return errAuth
+}
+
+// basicOf returns the value of the Authorization header for a user (RFC 7617).
+func basicOf(user *url.Userinfo) string {
+	password, _ := user.Password()
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password))
 }
 
 func (a *auth) set(name, value string) error {
@@ -119,6 +125,11 @@ func (c *Config) secrets(at *url.URL, known []string) (all bridge.Secrets) {
 		add(text)
 	}
 	headers := []string{c.Auth.value}
+	if at.User != nil {
+		password, _ := at.User.Password()
+		add(password)
+		headers = append(headers, basicOf(at.User))
+	}
 	for name, value := range c.Headers {
 		if isCredential(name) {
 			headers = append(headers, value)
@@ -134,8 +145,6 @@ func (c *Config) secrets(at *url.URL, known []string) (all bridge.Secrets) {
 			}
 		}
 	}
-	password, _ := at.User.Password()
-	add(password)
 	for name, values := range at.Query() {
 		if isCredential(name) {
 			add(values[0])
