@@ -6,12 +6,14 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 )
 
@@ -80,6 +82,35 @@ func TestRedirectKeepsUser(t *testing.T) {
 			t.Errorf("%s: %s by %s: %s", location, last.URI, user, r.JSON)
 		}
 	}
+}
+
+// tokens are the credentials of an API that refuses all but the newest one.
+type tokens struct{ n int }
+
+func (c *tokens) Authorization(context.Context) (string, error) {
+	return "Bearer token-" + strconv.Itoa(c.n), nil
+}
+
+func (c *tokens) Refused(context.Context, string, int, http.Header, bool) (again bool, err error) {
+	c.n++
+	return true, nil
+}
+
+// A token that is refused at a later attempt is renewed, too.
+func TestRetryRenewsToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := sourcetest.Open(t, Kind, bridge.BackendConfig{Config: json.RawMessage(`{"url":"http://api.example.com"}`), Credentials: &tokens{}}).(*backend)
+		answers := []*http.Response{reply(503, ""), reply(401, ""), reply(200, "")}
+		var sent []string
+		b.HTTP.Transport = trip(func(r *http.Request) (*http.Response, error) {
+			sent = append(sent, r.Header.Get("Authorization"))
+			return answers[len(sent)-1], nil
+		})
+		wantText(t, sourcetest.Do(t, sourcetest.Tool(t, b, `{"method":"GET","path":"/"}`), `{}`), "200", false)
+		if want := []string{"Bearer token-0", "Bearer token-0", "Bearer token-1"}; !slices.Equal(sent, want) {
+			t.Errorf("sent %q", sent)
+		}
+	})
 }
 
 // trip is an API in memory, for tests with fake time.

@@ -30,7 +30,8 @@ func (c *Client) exchange(req *http.Request) (*http.Response, error) {
 		return c.HTTP.Do(req)
 	}
 	ctx := req.Context()
-	req.Header = req.Header.Clone() // which may be that of all requests
+	req = req.WithContext(ctx) // a copy: the next attempt asks for its credentials anew
+	req.Header = req.Header.Clone()
 	for last := req.Body != nil && req.GetBody == nil; ; last = true {
 		value, err := c.credentials.Authorization(ctx)
 		if err != nil {
