@@ -46,7 +46,7 @@ func (t *tool) expandHeaders(args arguments, contentType string) (http.Header, e
 	if len(t.headers) == 0 && len(t.cookies) == 0 && contentType == "" {
 		return t.Header, nil
 	}
-	all := t.Header.Clone()
+	all, isTyped := t.Header.Clone(), false
 	text := func(name string) string { return t.encoding[name].text(name, args.values[name], verbatim) }
 	for _, h := range t.headers {
 		names := h.value.names()
@@ -59,8 +59,10 @@ func (t *tool) expandHeaders(args arguments, contentType string) (http.Header, e
 			}
 		}
 		all.Set(h.name, h.value.expand(text))
+		isTyped = isTyped || strings.EqualFold(h.name, "Content-Type")
 	}
-	if contentType != "" && (t.format == formatMultipart || all.Get("Content-Type") == "") {
+	// The API's type may be another one of JSON.
+	if contentType != "" && (t.format == formatMultipart || !isTyped && (t.format != formatJSON || all.Get("Content-Type") == "")) {
 		all.Set("Content-Type", contentType)
 	}
 	return all, t.addCookies(all, args)

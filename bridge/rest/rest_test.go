@@ -100,6 +100,26 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
+// The API's Content-Type is that of its JSON: no form or file is sent with it.
+func TestTypeOfAPI(t *testing.T) {
+	d := sourcetest.NewAPI(t, nil)
+	b := openAPI(t, d.URL, `{"url":"URL","headers":{"content-type":"application/vnd.api+json"}}`)
+	for spec, want := range map[string]string{
+		`{"method":"POST","path":"/"}`:                                                               "application/vnd.api+json",
+		`{"method":"POST","path":"/","body":"{a}"}`:                                                  "application/vnd.api+json",
+		`{"method":"POST","path":"/","body":"form"}`:                                                 "application/x-www-form-urlencoded",
+		`{"method":"POST","path":"/","body":"{a}","encoding":{"a":{"style":"file"}}}`:                "application/octet-stream",
+		`{"method":"POST","path":"/","body":"{a}","headers":{"Content-Type":"text/csv"}}`:            "text/csv",
+		`{"method":"POST","path":"/","body":"form","headers":{"Content-Type":"application/x-form"}}`: "application/x-form",
+		`{"method":"POST","path":"/","body":"form","headers":{"Content-Type":"application/{none}"}}`: "application/x-www-form-urlencoded",
+	} {
+		sourcetest.Do(t, sourcetest.Tool(t, b, spec), `{"a":"x"}`)
+		if got := d.Last(t).Header.Get("Content-Type"); got != want {
+			t.Errorf("%s: %s, want %s", spec, got, want)
+		}
+	}
+}
+
 func TestOpenErrors(t *testing.T) {
 	for config, want := range map[string]string{
 		``:                                     "the config has no such API",
