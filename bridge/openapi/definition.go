@@ -109,7 +109,8 @@ func (d *definition) addParameter(p param, names map[string]string) error {
 	if p.in == "header" && isIgnored(p.name) || p.in != "path" && hasFold(d.opt.Set, p.name) {
 		return nil
 	}
-	if (p.in == "header" || p.in == "cookie") && httpapi.CheckHeader(p.name, "") != nil {
+	isCoding := p.in == "header" && strings.EqualFold(p.name, "Accept-Encoding") // what the bridge can decode
+	if (p.in == "header" || p.in == "cookie") && httpapi.CheckHeader(p.name, "") != nil || isCoding {
 		d.noteLoss("the %s %s is left out: it belongs to the connection, or is not a valid name", p.in, native.Shorten(p.name))
 		return nil
 	}

@@ -47,10 +47,12 @@ var definitions = []struct {
 					{"name":"tags","in":"query","style":"pipeDelimited","schema":{"type":"array","items":{"type":"string"}}},
 					{"name":"filter","in":"query","style":"deepObject","schema":{"type":"object","properties":{"a":{"type":"string"}}}},
 					{"name":"X-Trace","in":"header","schema":{"type":"string","nullable":true}},
-					{"name":"Accept","in":"header","schema":{"type":"string"}}],` + ok + `}}}`, "",
+					{"name":"Accept","in":"header","schema":{"type":"string"}},
+					{"name":"accept-encoding","in":"header","schema":{"type":"string"}}],` + ok + `}}}`, "",
 		"listOrders: List orders\n\nAll of them.\n" +
 			`{"type":"object","properties":{"id":{"description":"whose","type":"integer","format":"int64","maximum":12345678901234567890},"limit":{"type":"integer","default":10,"exclusiveMinimum":0},"status[]":{"type":"array","items":{"type":"string","enum":["open","done"]}},"ids":{"type":"array","items":{"type":"integer"}},"tags":{"type":"array","items":{"type":"string"}},"filter":{"type":"object","properties":{"a":{"type":"string"}}},"X-Trace":{"type":["string","null"]}},"required":["id"],"additionalProperties":false}` + "\n" +
-			`{"method":"GET","path":"/users/{id}/orders?limit={limit}&status%5B%5D={status[]}&ids={ids}&tags={tags}&filter={filter}","headers":{"X-Trace":"{X-Trace}"},"encoding":{"filter":{"style":"deepObject"},"ids":{"style":"form","explode":false},"tags":{"style":"pipeDelimited"}}}`,
+			`{"method":"GET","path":"/users/{id}/orders?limit={limit}&status%5B%5D={status[]}&ids={ids}&tags={tags}&filter={filter}","headers":{"X-Trace":"{X-Trace}"},"encoding":{"filter":{"style":"deepObject"},"ids":{"style":"form","explode":false},"tags":{"style":"pipeDelimited"}}}` + "\n" +
+			"listOrders: the header accept-encoding is left out: it belongs to the connection, or is not a valid name",
 	}, {
 		"body of properties", "3.1.0", `{"/pets":{"post":{"summary":"Add","requestBody":{"required":true,"content":{"application/json":{"schema":{"allOf":[{"$ref":"#/components/schemas/Base"},{"type":"object","properties":{"owner":{"$ref":"#/components/schemas/Owner"}},"required":["owner"]}]}}}},` + ok + `}}}`,
 		`"schemas":{"Base":{"type":"object","title":"Base","required":["name","id"],"properties":{"id":{"type":"integer","readOnly":true},"name":{"type":["string","null"],"examples":["Rex"],"x-order":1}}},"Owner":{"type":"object","properties":{"pets":{"type":"array","items":{"$ref":"#/components/schemas/Owner"}},"a/b":{"$ref":"#/components/schemas/Base/properties/name"}}}}`,
