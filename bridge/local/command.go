@@ -32,7 +32,7 @@ const (
 type command struct {
 	program   process.Command // without Args
 	args      []template
-	dashes    int  // index of the first "--" in args, else len(args)
+	dashes    int  // index in args of the "--" after which nothing is an option, else len(args)
 	stdin     bool // whether it gets the arguments on standard input
 	hasOutput bool // the definition has an output schema
 	maxBytes  int
@@ -106,9 +106,7 @@ func (c *command) compile(s *Spec) error {
 	if c.stdin && executesInput(s.Command) {
 		return fmt.Errorf(`%s would run standard input, which has the arguments, as code: name its program or text, or set "stdin": false`, s.Command[0])
 	}
-	if c.dashes = slices.Index(s.Command[1:], "--"); c.dashes < 0 {
-		c.dashes = len(c.args)
-	}
+	c.dashes = dataFrom(s.Command) - 1
 	return nil
 }
 

@@ -323,6 +323,52 @@ func (w *walk) isListed(list, name string) bool {
 	})
 }
 
+// dataFrom returns the index of the "--" of a command after which no element is an option, or the
+// command's length. That of a program that runs another one ends its own options, not the other's.
+func dataFrom(command []string) int {
+	name := nameOf(command[0])
+	if p := findInterpreter(name, ""); p != nil {
+		w := walk{interpreter: p, name: name, args: command[1:]}
+		if at := w.wrapped(); at >= 0 {
+			return 1 + at + dataFrom(command[1+at:])
+		}
+	}
+	if at := slices.Index(command[1:], "--"); at >= 0 {
+		return 1 + at
+	}
+	return len(command)
+}
+
+// wrapped returns the index of the program that is run, or -1 where it is not known.
+func (w *walk) wrapped() int {
+	for i := 0; i < len(w.args); i++ {
+		switch arg := w.args[i]; {
+		case arg == "--" && !w.onlyData:
+			w.onlyData = true
+		case !w.onlyData && len(arg) > 1 && arg[0] == '-':
+			if _, next := w.option(arg); next {
+				i++
+			}
+		case w.wraps && strings.Contains(arg, "=") && !strings.HasPrefix(arg, "{"): // a variable for env
+		case w.wraps && w.operand == w.skips:
+			return i
+		case w.wraps:
+			w.operand++
+		default:
+			sub := findInterpreter(w.name, arg)
+			if sub == nil {
+				return -1
+			}
+			below := walk{interpreter: sub, name: w.name, args: w.args[i+1:]}
+			if at := below.wrapped(); at >= 0 {
+				return i + 1 + at
+			}
+			return -1
+		}
+	}
+	return -1
+}
+
 // executesInput reports whether a command executes its standard input as program text.
 func executesInput(command []string) bool {
 	name := nameOf(command[0])

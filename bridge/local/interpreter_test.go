@@ -259,6 +259,19 @@ func TestInterpreters(t *testing.T) {
 	}
 }
 
+// What comes after the "--" of a program that runs another one can be an option of that.
+func TestDataFrom(t *testing.T) {
+	for command, want := range map[string]int{
+		"git log -- {x}": 2, "git log {x}": 3, "kubectl exec pod -- ls {x}": 6, "kubectl -n ns exec -it pod -- ls -- {x}": 8, "docker exec c ls -- {x}": 4,
+		"sudo -u www -- ls {x}": 6, "env A=b -- git log -- {x}": 5, "npx -- tool {x}": 4, "sudo -- env -- ls {x}": 6, "timeout 5 ls -- {x}": 3,
+		"docker ps -- {x}": 2, "sh -c code -- {x}": 3, "find . -- {x}": 2, "npm run build -- {x}": 3, "nice": 1,
+	} {
+		if got := dataFrom(strings.Fields(command)); got != want {
+			t.Errorf("%s: %d, want %d", command, got, want)
+		}
+	}
+}
+
 // A program that can execute its standard input does so only without a script or a code argument.
 func TestInterpretersOfInput(t *testing.T) {
 	for command, want := range map[string]bool{

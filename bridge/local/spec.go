@@ -30,8 +30,8 @@ type Spec struct {
 	//
 	//   - An element that begins with a placeholder is positional: the argument is required and
 	//     must not make the element begin with a dash (on Windows, also a slash), which would
-	//     be an option, except after an element "--". For the value of an option, write
-	//     "--name={name}".
+	//     be an option, except after an element "--" of the program that gets it: the one of env or
+	//     kubectl exec is not. For the value of an option, write "--name={name}".
 	//   - Any other element is omitted if an argument in it is absent or null.
 	//
 	// An argument that contains a NUL, or makes an element longer than 128 KiB, is refused. A
