@@ -47,6 +47,8 @@ func (d *definition) build() (built Definition, err error) {
 	if err != nil {
 		return built, err
 	}
+	// A bridge fills in defaults, and a PATCH would write them over what is there.
+	d.schemas.bare = d.method == http.MethodPatch
 	d.spec = rest.Spec{Method: d.method, Headers: map[string]string{}, Encoding: map[string]rest.Encoding{}}
 	params, err := d.parameters()
 	if err == nil && d.schemas.isSwagger {

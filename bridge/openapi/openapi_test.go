@@ -31,6 +31,12 @@ func document(version, paths, components string) string {
 
 const ok = `"responses":{"200":{"description":"ok"}}`
 
+// The schema of an operation that sends defaults, and of a PATCH, which would write them over what is there.
+const (
+	withDefaults    = `{"type":"object","properties":{"on":{"type":"boolean","default":true},"default":{"$ref":"#/$defs/D"}},"additionalProperties":false,"$defs":{"D":{"type":"object","properties":{"n":{"type":"integer","default":3}}}}}`
+	withoutDefaults = `{"type":"object","properties":{"on":{"type":"boolean"},"default":{"$ref":"#/$defs/D"}},"additionalProperties":false,"$defs":{"D":{"type":"object","properties":{"n":{"type":"integer"}}}}}`
+)
+
 // definitions lists operations and their definitions: want has a line each for NAME: DESCRIPTION,
 // the schema and the spec, and then for the notes of LeftOut and Notes.
 var definitions = []struct {
@@ -79,6 +85,12 @@ var definitions = []struct {
 				"a":{"nullable":true,"allOf":[{"$ref":"#/components/schemas/A"}]},"b":{"type":"string","enum":["x"],"nullable":true,"example":"x","xml":{}},"c":{"$ref":"#/components/schemas/A","description":"not counted"},"d":{"type":"number","maximum":5,"exclusiveMaximum":false},"e":{"default":{"$ref":"kept"},"nullable":true}}}}}},` + ok + `}}}`,
 		`"schemas":{"A":{"type":"string"}}`,
 		"f: POST /f\n" + `{"type":"object","properties":{"a":{"anyOf":[{"allOf":[{"$ref":"#/$defs/A"}]},{"type":"null"}]},"b":{"type":["string","null"],"enum":["x",null],"examples":["x"]},"c":{"$ref":"#/$defs/A"},"d":{"type":"number","maximum":5},"e":{"default":{"$ref":"kept"}}},"additionalProperties":false,"$defs":{"A":{"type":"string"}}}` + "\n" + `{"method":"POST","path":"/f"}`,
+	}, {
+		"defaults", "3.1.0", `{"/u":{"put":{"requestBody":{"$ref":"#/components/requestBodies/U"},` + ok + `},"patch":{"requestBody":{"$ref":"#/components/requestBodies/U"},` + ok + `},"post":{"requestBody":{"$ref":"#/components/requestBodies/U"},` + ok + `}}}`,
+		`"requestBodies":{"U":{"content":{"application/json":{"schema":{"type":"object","properties":{"on":{"type":"boolean","default":true},"default":{"$ref":"#/components/schemas/D"}}}}}}},"schemas":{"D":{"type":"object","properties":{"n":{"type":"integer","default":3}}}}`,
+		"put_u: PUT /u\n" + withDefaults + "\n" + `{"method":"PUT","path":"/u"}` + "\n" +
+			"patch_u: PATCH /u\n" + withoutDefaults + "\n" + `{"method":"PATCH","path":"/u"}` + "\n" +
+			"post_u: POST /u\n" + withDefaults + "\n" + `{"method":"POST","path":"/u"}`,
 	}, {
 		"auth", "3.0.0", `{"/a":{"get":{"operationId":"a","security":[{"key":[]},{"token":["x"]}],` + ok + `}},"/b":{"get":{"operationId":"b","security":[{"key":[]}],"parameters":[{"name":"sid","in":"cookie","schema":{"type":"string"}}],` + ok + `}}}`,
 		`"securitySchemes":{"key":{"type":"apiKey","in":"header","name":"X-Key"},"token":{"type":"http","scheme":"bearer"}}`,

@@ -26,10 +26,12 @@ type schemas struct {
 	names      map[string]string // names in $defs by reference
 	taken      map[string]string // references by name in $defs
 	defs       map[string][]byte // rewritten schemas by reference
+	bareDefs   map[string][]byte // the same without defaults
+	bare       bool              // leave out defaults
 }
 
 func newSchemas(raw []byte, version string) *schemas {
-	s := &schemas{raw: raw, is30: version < "3.1", isSwagger: version == swagger, components: map[string][]byte{}, targets: map[string][]byte{}, names: map[string]string{}, taken: map[string]string{}, defs: map[string][]byte{}}
+	s := &schemas{raw: raw, is30: version < "3.1", isSwagger: version == swagger, components: map[string][]byte{}, targets: map[string][]byte{}, names: map[string]string{}, taken: map[string]string{}, defs: map[string][]byte{}, bareDefs: map[string][]byte{}}
 	if s.isSwagger {
 		for key, kind := range swaggerKinds {
 			s.addComponents(kind, wire.Lookup(raw, key))
@@ -139,16 +141,20 @@ func (s *schemas) define(schema []byte) ([]byte, error) {
 	if len(refs) == 0 {
 		return schema, nil
 	}
+	defs := s.defs
+	if s.bare {
+		defs = s.bareDefs
+	}
 	schema = append(schema[:len(schema)-1], `,"$defs":{`...)
 	for i := 0; i < len(refs); i++ { // find adds to refs
-		def, ok := s.defs[refs[i]]
+		def, ok := defs[refs[i]]
 		if !ok {
 			target := s.target(refs[i])
 			if target == nil {
 				return nil, brokenError(refs[i])
 			}
 			def = s.rewrite(target)
-			s.defs[refs[i]] = def
+			defs[refs[i]] = def
 		}
 		schema = append(native.AppendKey(schema, s.name(refs[i])), def...)
 		find(def)
@@ -212,6 +218,10 @@ func (s *schemas) appendKeyword(dst, schema []byte, key string, value []byte, de
 		return s.appendRef(dst, ref)
 	case "xml", "externalDocs", "discriminator", "$schema", "$id", "$anchor":
 		return dst
+	case "default":
+		if s.bare {
+			return dst
+		}
 	case "properties":
 		return s.appendMap(native.AppendKey(dst, key), value, depth, s.isReadOnly)
 	case "required":
