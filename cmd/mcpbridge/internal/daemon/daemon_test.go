@@ -250,6 +250,35 @@ func TestNeverTwo(t *testing.T) {
 	serveAt(t, place, &Server{Window: echo})
 }
 
+// TestSucceed holds that until this process has ended nobody else starts a daemon, whatever the garbage collector frees.
+func TestSucceed(t *testing.T) {
+	place := newPlace(t)
+	locked := func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		release, err := place.lock(ctx, ".start")
+		if err == nil {
+			release()
+		}
+		return err != nil
+	}
+	if err := Succeed(t.Context(), place, filepath.Join(t.TempDir(), "none")); err == nil || locked() {
+		t.Errorf("a daemon that cannot be started: %v", err)
+	}
+	executable, err := os.Executable()
+	if err == nil {
+		err = Succeed(t.Context(), place, executable, "-test.run=^$")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		if runtime.GC(); !locked() {
+			t.Fatal("the lock was released")
+		}
+	}
+}
+
 // TestRunning holds that only what runs is found, and nothing is started by looking for it.
 func TestRunning(t *testing.T) {
 	if runtime.GOOS == "windows" {

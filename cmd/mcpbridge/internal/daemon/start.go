@@ -111,10 +111,19 @@ func Join(ctx context.Context, p Place, hello *Hello, executable string, args ..
 // Succeed starts another daemon for a place, which waits until this process has ended, as do all that
 // would start one.
 func Succeed(ctx context.Context, p Place, executable string, args ...string) error {
-	if _, err := p.lock(ctx, ".start"); err != nil {
+	release, err := p.lock(ctx, ".start")
+	if err != nil {
 		return err
 	}
-	return launch(executable, args, nil).Start()
+	if err := launch(executable, args, nil).Start(); err != nil {
+		release()
+		return err
+	}
+	go func() { // which ends with the process: without a reference to the lock the garbage collector would close its file
+		defer release()
+		select {}
+	}()
+	return nil
 }
 
 // launch returns the command of a daemon that writes to out.
