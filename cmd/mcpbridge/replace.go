@@ -35,10 +35,13 @@ func thisBinary() binary {
 // that cannot be compared is the first, or both have none and its file is later. This is a strict order:
 // binaries do not replace each other in turns. Packages may give each file the same time.
 func (b binary) newer(old binary) bool {
+	if b.path == "" { // as of a command that completes words: it cannot be started
+		return false
+	}
 	if order := semver.Compare(b.version, old.version); order != 0 || semver.IsValid(b.version) {
 		return order > 0
 	}
-	return b.path != "" && b.built.After(old.built)
+	return b.built.After(old.built)
 }
 
 // A replacement ends a daemon whose window has a newer binary, once no call is under way, and starts that

@@ -22,6 +22,7 @@ func TestNewerBinary(t *testing.T) {
 		{binary{"dev", "/a", now}, binary{"dev", "/b", then}, true},
 		{binary{"dev", "/a", then}, binary{"dev", "/b", then}, false},
 		{binary{"dev", "", now}, binary{"dev", "/b", then}, false},
+		{binary{"v1.2.0", "", now}, binary{"v1.1.9", "/b", then}, false},
 		{binary{}, binary{"dev", "/b", then}, false},
 	} {
 		if got := c.a.newer(c.old); got != c.want {
