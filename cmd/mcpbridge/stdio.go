@@ -86,6 +86,10 @@ func (f *sourceFlags) runShim(ctx context.Context, std streams) error {
 		return &exitError{exitUsage, err.Error()}
 	}
 	place, err := daemon.PlaceOf(path)
+	var nowhere *daemon.PlaceError
+	if err != nil && !errors.As(err, &nowhere) {
+		return &exitError{exitUsage, err.Error()}
+	}
 	var conn *daemon.Conn
 	own := thisBinary()
 	hello := daemon.NewHello()
@@ -101,7 +105,6 @@ func (f *sourceFlags) runShim(ctx context.Context, std streams) error {
 		conn, err = join(ctx, hello)
 	}
 	var refused *daemon.RefusedError
-	var nowhere *daemon.PlaceError
 	switch {
 	case errors.As(err, &nowhere):
 		fmt.Fprintf(std.err, "mcpbridge: the servers are not shared with other windows: %v\n", err)

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -33,6 +34,9 @@ func (e *PlaceError) Unwrap() error { return e.Err }
 func PlaceOf(config string) (Place, error) {
 	path, err := realPath(config)
 	if err != nil {
+		if at := (*fs.PathError)(nil); errors.As(err, &at) {
+			err = at.Err
+		}
 		return Place{}, fmt.Errorf("config %s: %w", config, err)
 	}
 	sum := sha256.Sum256([]byte(path))
