@@ -64,7 +64,7 @@ func runDaemon(ctx context.Context, args []string, std streams) error {
 	defer end()
 	f.book = logbook.New()
 	w := &windows{
-		ctx: ctx, flags: f, config: place.Config, pool: pool, log: log,
+		ctx: ctx, flags: f, config: place.Named, pool: pool, log: log,
 		replacement: &replacement{own: thisBinary(), place: place, kept: kept, end: end},
 	}
 	defer keepMemoryLow()()

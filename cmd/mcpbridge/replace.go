@@ -75,7 +75,7 @@ func (r *replacement) offer(ctx context.Context, b binary) {
 				}
 			}
 			// Until this process has ended no window starts an older daemon.
-			if r.kept || daemon.Succeed(ctx, r.place, b.path, "daemon", "--config", r.place.Config) == nil {
+			if r.kept || daemon.Succeed(ctx, r.place, b.path, "daemon", "--config", r.place.Named) == nil {
 				r.end()
 			}
 		}()

@@ -78,7 +78,7 @@ func (u *unit) texts(executable string) map[string]string {
 	return map[string]string{
 		u.socket(): "[Unit]\n" + about + "\n\n[Socket]\nListenStream=" + escape(u.place.Socket()) +
 			"\nSocketMode=0600\nDirectoryMode=0700\n\n[Install]\nWantedBy=sockets.target\n",
-		u.service(): "[Unit]\n" + about + "\n\n[Service]\nExecStart=" + quoted(executable) + " daemon --config " + quoted(u.place.Config) + "\nKillMode=mixed\n",
+		u.service(): "[Unit]\n" + about + "\n\n[Service]\nExecStart=" + quoted(executable) + " daemon --config " + quoted(u.place.Named) + "\nKillMode=mixed\n",
 	}
 }
 

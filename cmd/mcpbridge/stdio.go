@@ -99,7 +99,7 @@ func (f *sourceFlags) runShim(ctx context.Context, std streams) error {
 		if own.path == "" {
 			return nil, &daemon.PlaceError{Err: errors.New("the path of this program is unknown")}
 		}
-		return daemon.Join(ctx, place, hello, own.path, "daemon", "--config", place.Config)
+		return daemon.Join(ctx, place, hello, own.path, "daemon", "--config", place.Named)
 	}
 	if err == nil {
 		conn, err = join(ctx, hello)

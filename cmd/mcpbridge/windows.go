@@ -19,13 +19,13 @@ import (
 	"github.com/mcpbridge/mcpbridge/mcpserver"
 )
 
-// windows are the programs of a daemon. Windows share one if the variables that the config refers to have
-// the same values for them, and the working folder is the same where it refers to that. Different
+// windows are the programs of a daemon. Windows share one if they read the config by the same path, the variables that
+// it refers to have the same values for them, and the working folder is the same where it refers to that. Different
 // programs share the servers whose definitions come out equal.
 type windows struct {
 	ctx    context.Context // of the daemon
 	flags  *sourceFlags
-	config string // real path
+	config string // by which the daemon reads it
 	pool   *stack.Pool
 	front  *mcpserver.Server // without a source of its own
 	log    io.Writer
@@ -126,8 +126,9 @@ func (w *windows) leave(win *window) {
 // take returns the program for a window, which is made if there is none, and its key. give must be called
 // for it.
 func (w *windows) take(hello *daemon.Hello) (*shared, string, error) {
+	path := cmp.Or(hello.Named, w.config)
 	load := func() (*config.Config, error) {
-		return config.Loader{Getenv: lookupIn(hello.Environ), Workspace: string(hello.Folder), ProviderTypes: stack.ProviderTypes(), References: &w.flags.references}.Load(w.config)
+		return config.Loader{Getenv: lookupIn(hello.Environ), Workspace: string(hello.Folder), ProviderTypes: stack.ProviderTypes(), References: &w.flags.references}.Load(path)
 	}
 	cfg, err := load()
 	if err == nil {
@@ -325,6 +326,7 @@ func lookupIn(environ [][]byte) func(name string) (string, bool) {
 func keyOf(cfg *config.Config, hello *daemon.Hello) string {
 	getenv := lookupIn(hello.Environ)
 	var key strings.Builder
+	fmt.Fprintf(&key, "%q ", cfg.Path)
 	for _, name := range slices.Concat([]string{"PATH"}, cfg.Variables, stack.SamplingVariables(cfg)) {
 		value, set := getenv(name)
 		fmt.Fprintf(&key, "%q %t ", value, set)

@@ -28,7 +28,8 @@ type Hello struct {
 	Executable string    `json:"executable,omitempty"` // of a window
 	Built      time.Time `json:"built,omitzero"`       // when the file of Executable was written
 
-	Config string `json:"config"` // the real path
+	Config string `json:"config"`          // the real path
+	Named  string `json:"named,omitempty"` // the path by which a window reads it; "" means that of the daemon
 
 	Command  *Command `json:"command,omitempty"`  // what a command line asks for; nil for a window
 	OfConfig string   `json:"ofConfig,omitempty"` // the real path of the only config that Command is about; "" means any

@@ -19,6 +19,7 @@ import (
 // A Place is where the daemon of a config is reached: one for each user and config.
 type Place struct {
 	Config string // the real path of the config: however it is named, it is the same daemon
+	Named  string // the path by which it is read: relative paths in it start from the folder of a symbolic link to it
 	folder string // for this user alone
 	key    string // of the files of the daemon in the folder
 }
@@ -40,7 +41,11 @@ func PlaceOf(config string) (Place, error) {
 		return Place{}, fmt.Errorf("config %s: %w", config, err)
 	}
 	sum := sha256.Sum256([]byte(path))
-	return placeIn(path, hex.EncodeToString(sum[:8]))
+	p, err := placeIn(path, hex.EncodeToString(sum[:8]))
+	absolute, _ := filepath.Abs(config) // which realPath could do
+	folder, _ := realPath(filepath.Dir(absolute))
+	p.Named = filepath.Join(folder, filepath.Base(absolute))
+	return p, err
 }
 
 // OfProcess returns the place of this process beside the daemon of its config, for commands; config may be

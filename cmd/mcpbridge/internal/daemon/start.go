@@ -46,7 +46,7 @@ func Dial(ctx context.Context, p Place, hello *Hello) (*Conn, error) {
 	defer stop()
 	in := bufio.NewReader(raw)
 	conn := new(Conn)
-	hello.Protocol, hello.Config = protocol, p.Config
+	hello.Protocol, hello.Config, hello.Named = protocol, p.Config, p.Named
 	err = writeLine(raw, hello)
 	if err == nil {
 		err = readLine(raw, in, &conn.Welcome)
