@@ -273,7 +273,7 @@ func (c *Config) definitionFiles() (all []string) {
 		case filepath.IsAbs(d.Files):
 			all = append(all, d.Files)
 		default:
-			all = append(all, filepath.Join(c.Dir, d.Files))
+			all = append(all, file.Below(c.Dir, d.Files))
 		}
 	}
 	for _, api := range c.APIs {

@@ -162,7 +162,7 @@ func hasFold(names []string, name string) bool {
 func (n *nativeLoader) readFiles(d config.Definitions) {
 	pattern := d.Files
 	if !filepath.IsAbs(pattern) {
-		pattern = filepath.Join(n.cfg.Dir, pattern)
+		pattern = file.Below(n.cfg.Dir, pattern)
 	}
 	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {

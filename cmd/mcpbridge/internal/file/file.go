@@ -7,6 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 )
 
 // ReadAll reads r. More than most bytes are an error.
@@ -35,6 +37,15 @@ func ReadRegular(name string, most int) ([]byte, error) {
 		return nil, errors.New("not a regular file")
 	}
 	return Read(name, most)
+}
+
+// Below returns a pattern for [filepath.Glob] as one of files below a folder, whose name is not a pattern.
+func Below(folder, pattern string) string {
+	marks := []string{"[", "[[]", "*", "[*]", "?", "[?]"}
+	if filepath.Separator != '\\' {
+		marks = append(marks, `\`, `[\\]`)
+	}
+	return filepath.Join(strings.NewReplacer(marks...).Replace(folder), pattern)
 }
 
 // reason returns the reason of an error, without the path and the system call.

@@ -5,8 +5,29 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"testing"
 )
+
+func TestBelow(t *testing.T) {
+	name := "a [b] ä"
+	if runtime.GOOS != "windows" { // where names have none of these
+		name += `*?\`
+	}
+	root := t.TempDir()
+	want := filepath.Join(root, name, "f.json")
+	write(t, filepath.Join(root, "f.json"), "", 0o600)
+	if err := os.Mkdir(filepath.Dir(want), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, want, "", 0o600)
+	for pattern, names := range map[string][]string{"f.json": {want}, "*.json": {want}, "x*": nil, "../*.json": {filepath.Join(root, "f.json")}} {
+		if got, err := filepath.Glob(Below(filepath.Dir(want), pattern)); !slices.Equal(got, names) || err != nil {
+			t.Errorf("%s: got %q, %v", pattern, got, err)
+		}
+	}
+}
 
 func TestRead(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "f")
