@@ -147,9 +147,13 @@ func (e *clientEditor) connectAdded(ctx context.Context, i *clients.Import, resu
 	if len(asking) == 0 {
 		return nil
 	}
-	return updateConfig(result.Config, func(text []byte) (_ []byte, err error) {
+	return updateConfig(result.Config, func(text []byte) ([]byte, error) {
+		key, _, err := serversIn(result.Config, text)
+		if err != nil {
+			return nil, err
+		}
 		for _, name := range asking {
-			if text, err = edit.Set(edit.JSON, text, []string{"mcpServers", name, "sharing"}, json.RawMessage(`"session"`)); err != nil {
+			if text, err = edit.Set(edit.JSON, text, []string{key, name, "sharing"}, json.RawMessage(`"session"`)); err != nil {
 				return nil, err
 			}
 		}

@@ -25,6 +25,7 @@ type Import struct {
 	Notes []Note
 
 	opts    ImportOptions
+	path    []string        // of the servers in the config
 	names   map[string]bool // of servers
 	servers []fingerprint
 }
@@ -59,7 +60,7 @@ type fingerprint struct {
 }
 
 // ours is the config of mcpbridge as if it were that of a client.
-var ours = Client{Name: EntryName, Title: "mcpbridge", path: []string{"mcpServers"}, variables: braces | colon | references, unit: time.Second}
+var ours = Client{Name: EntryName, Title: "mcpbridge", path: []string{"mcpServers"}, newer: []string{"servers"}, variables: braces | colon | references, unit: time.Second}
 
 // NewImport returns an import into a config. The error says what is wrong with its text.
 func NewImport(opts ImportOptions) (*Import, error) {
@@ -70,7 +71,8 @@ func NewImport(opts ImportOptions) (*Import, error) {
 	if err != nil {
 		return nil, err
 	}
-	servers, _ := root.At(ours.path...)
+	i.path = f.servers(root)
+	servers, _ := root.At(i.path...)
 	for _, m := range servers.Members {
 		s := &Server{Name: m.Key, File: f, Line: m.Line}
 		i.names[m.Key] = true
@@ -323,7 +325,7 @@ func (i *Import) args(s *Server, server string) []string {
 func (i *Import) Apply(text []byte) ([]byte, error) {
 	for _, a := range i.Added {
 		var err error
-		if text, err = edit.Set(edit.JSON, text, append(slices.Clone(ours.path), a.Name), a.Value); err != nil {
+		if text, err = edit.Set(edit.JSON, text, append(slices.Clone(i.path), a.Name), a.Value); err != nil {
 			return nil, err
 		}
 	}
