@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -159,14 +160,15 @@ func (a *addition) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := forgetPins(a.path, a.flags.name); err != nil { // those of another server of that name
+	restore, err := forgetPins(a.path, a.flags.name) // those of another server of that name
+	if err != nil {
 		return err
 	}
-	if err := a.connect(ctx, cfg); err != nil {
-		return err
+	if err = a.connect(ctx, cfg); err == nil {
+		err = a.write()
 	}
-	if err := a.write(); err != nil {
-		return err
+	if err != nil { // the other one stays
+		return errors.Join(err, restore())
 	}
 	if len(a.vars) > 0 && !*a.flags.keychain {
 		if warning := exposed(ctx, besideConfig(a.path)); warning != "" {

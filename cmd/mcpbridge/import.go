@@ -253,7 +253,8 @@ func (e *clientEditor) write(i *clients.Import, path string) error {
 	}
 	for _, a := range i.Added {
 		if !e.dryRun {
-			err = cmp.Or(err, forgetPins(path, a.Name)) // those of another server of that name
+			_, failed := forgetPins(path, a.Name) // those of another server of that name
+			err = cmp.Or(err, failed)
 		}
 	}
 	if err != nil {

@@ -30,13 +30,18 @@ func pinStore(config, server string) (pins.Store, error) {
 	return stack.PinStore(dir, config, server), nil
 }
 
-// forgetPins makes what a server lists next what is accepted, on this machine.
-func forgetPins(config, server string) error {
+// forgetPins makes what a server lists next what is accepted, on this machine. restore undoes that.
+func forgetPins(config, server string) (restore func() error, err error) {
 	store, err := pinStore(config, server)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return store.Update(forgotten)
+	var before []byte
+	err = store.Update(func(text []byte) ([]byte, error) {
+		before = text
+		return forgotten(text)
+	})
+	return func() error { return store.Update(func([]byte) ([]byte, error) { return before, nil }) }, err
 }
 
 func forgotten([]byte) ([]byte, error) { return nil, nil }
