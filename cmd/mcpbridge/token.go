@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -61,9 +62,16 @@ func runTokenCreate(_ context.Context, args []string, std streams) error {
 	}
 	warnOfSize(cfg, std.err)
 	if *asJSON {
-		return printJSON(std.out, map[string]any{"name": made.Name, "token": text, "profiles": made.Profiles, "expires": made.Expires})
+		err = printJSON(std.out, map[string]any{"name": made.Name, "token": text, "profiles": made.Profiles, "expires": made.Expires})
+	} else {
+		_, err = fmt.Fprintln(std.out, text)
 	}
-	fmt.Fprintln(std.out, text)
+	if err != nil { // nobody has it
+		return errors.Join(err, tokens.Remove(cfg.TokenFile(), made.Name))
+	}
+	if *asJSON {
+		return nil
+	}
 	fmt.Fprintf(std.err, "%s may use serve with this token, which is not shown again\n", made.Name)
 	if cfg.Principals() == 0 {
 		fmt.Fprintln(std.err, "from now on serve asks every client for a token")
