@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -13,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
@@ -159,16 +157,6 @@ func awaitEnd(ctx context.Context, pid int) error {
 		}
 	}
 	return nil
-}
-
-// hasEnded reports whether a process has ended. Its parent need not have been told.
-func hasEnded(pid int) bool {
-	p, err := os.FindProcess(pid)
-	if err != nil || p.Signal(syscall.Signal(0)) != nil { // on Windows only FindProcess tells
-		return true
-	}
-	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // of Linux
-	return bytes.HasPrefix(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" Z"))
 }
 
 // nothingRuns is the error of a command that found no program.

@@ -61,13 +61,13 @@ func (p Place) Clear() bool { return false }
 // Activated is false: no service manager listens for a daemon here.
 func Activated() bool { return false }
 
-// listen makes a named pipe that this user alone may open.
+// listen makes a named pipe that this user owns, also as an administrator, and alone may open.
 func (p Place) listen() (net.Listener, error) {
 	user, err := userID()
 	if err != nil {
 		return nil, err
 	}
-	return winio.ListenPipe(p.pipe(user), &winio.PipeConfig{SecurityDescriptor: "D:P(A;;GA;;;" + user + ")"})
+	return winio.ListenPipe(p.pipe(user), &winio.PipeConfig{SecurityDescriptor: "O:" + user + "D:P(A;;GA;;;" + user + ")"})
 }
 
 // dial opens the pipe if its owner is this user.
