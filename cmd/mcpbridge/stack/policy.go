@@ -75,7 +75,7 @@ func (s *Stack) configureApprovals(opts *Options) {
 	own := s.cfg.Policy.Approvals
 	desk := policy.DeskOptions{Expiry: own.Expire, Most: own.Most, Each: own.Each, Here: opts.Ask, Alone: opts.Alone}
 	if len(own.Command) > 0 {
-		desk.Ask = func(a policy.Approval) { s.tell(a, own.Command) }
+		desk.Ask = func(a policy.Approval) { s.tell(a, own.Command, tellTime) }
 	}
 	s.pool.Approvals.Configure(desk)
 }
@@ -84,8 +84,8 @@ func (s *Stack) configureApprovals(opts *Options) {
 const tellTime = 30 * time.Second
 
 // tell runs the config's command for an approval, which gets it as a line of JSON on its standard input, and in
-// variables.
-func (s *Stack) tell(a policy.Approval, command []string) {
+// variables. It ends the command after most.
+func (s *Stack) tell(a policy.Approval, command []string, most time.Duration) {
 	var last process.Tail
 	warn := func(err error) {
 		s.log.Warn("policy.approvals.command has failed: it told nobody of an approval", "approval", a.ID, "reason", err, "stderr", last.String())
@@ -101,10 +101,10 @@ func (s *Stack) tell(a policy.Approval, command []string) {
 		return
 	}
 	go io.Copy(io.Discard, p.Stdout)
-	in, _ := json.Marshal(a) // cannot fail: texts, and arguments that have been validated
+	timer := time.AfterFunc(most, p.Stop) // before the write, as the command need not read
+	in, _ := json.Marshal(a)              // cannot fail: texts, and arguments that have been validated
 	p.Stdin.Write(append(in, '\n'))
 	p.Stdin.Close()
-	timer := time.AfterFunc(tellTime, p.Stop)
 	<-p.Done()
 	timer.Stop()
 	if err := p.Err(); err != nil {
