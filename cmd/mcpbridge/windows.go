@@ -194,11 +194,10 @@ func (w *windows) start(s *shared, cfg *config.Config, load func() (*config.Conf
 		w.part(s, cfg)
 	}
 	begin, stop := l.follow()
-	s.stop = stop
-	begin()
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	s.live = l
+	s.live, s.stop = l, stop // before a reload, which may need both
+	w.mu.Unlock()
+	begin()
 	return nil
 }
 
