@@ -268,11 +268,7 @@ func (c *Config) Files() []string {
 // definitionFiles are those of Files that define tools.
 func (c *Config) definitionFiles() (all []string) {
 	for _, d := range c.Tools {
-		switch {
-		case d.Files == "":
-		case filepath.IsAbs(d.Files):
-			all = append(all, d.Files)
-		default:
+		if d.Files != "" {
 			all = append(all, file.Below(c.Dir, d.Files))
 		}
 	}

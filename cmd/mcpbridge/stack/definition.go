@@ -160,11 +160,7 @@ func hasFold(names []string, name string) bool {
 
 // readFiles reads the definitions of the files that match a pattern.
 func (n *nativeLoader) readFiles(d config.Definitions) {
-	pattern := d.Files
-	if !filepath.IsAbs(pattern) {
-		pattern = file.Below(n.cfg.Dir, pattern)
-	}
-	files, err := filepath.Glob(pattern)
+	files, err := filepath.Glob(file.Below(n.cfg.Dir, d.Files))
 	if err != nil || len(files) == 0 {
 		n.faultOfFile(d.Files, "%s:%d: no file matches %s", n.cfg.Path, d.Line, d.Files)
 	}

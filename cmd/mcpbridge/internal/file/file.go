@@ -39,8 +39,12 @@ func ReadRegular(name string, most int) ([]byte, error) {
 	return Read(name, most)
 }
 
-// Below returns a pattern for [filepath.Glob] as one of files below a folder, whose name is not a pattern.
+// Below returns a pattern for [filepath.Glob], if it is not absolute, as one of files below a folder, whose name is
+// not a pattern.
 func Below(folder, pattern string) string {
+	if filepath.IsAbs(pattern) {
+		return pattern
+	}
 	marks := []string{"[", "[[]", "*", "[*]", "?", "[?]"}
 	if filepath.Separator != '\\' {
 		marks = append(marks, `\`, `[\\]`)

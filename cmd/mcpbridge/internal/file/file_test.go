@@ -22,7 +22,7 @@ func TestBelow(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, want, "", 0o600)
-	for pattern, names := range map[string][]string{"f.json": {want}, "*.json": {want}, "x*": nil, "../*.json": {filepath.Join(root, "f.json")}} {
+	for pattern, names := range map[string][]string{"f.json": {want}, "*.json": {want}, "x*": nil, "../*.json": {filepath.Join(root, "f.json")}, filepath.Join(root, "*.json"): {filepath.Join(root, "f.json")}} {
 		if got, err := filepath.Glob(Below(filepath.Dir(want), pattern)); !slices.Equal(got, names) || err != nil {
 			t.Errorf("%s: got %q, %v", pattern, got, err)
 		}
