@@ -47,7 +47,7 @@ func (d *definition) build() (built Definition, err error) {
 	if err != nil {
 		return built, err
 	}
-	// A bridge fills in defaults, and a PATCH would write them over what is there.
+	// The bridge fills in defaults: in a PATCH they would overwrite members that the caller has not set.
 	d.schemas.bare = d.method == http.MethodPatch
 	d.spec = rest.Spec{Method: d.method, Headers: map[string]string{}, Encoding: map[string]rest.Encoding{}}
 	params, err := d.parameters()
