@@ -39,6 +39,11 @@ type Definition struct {
 	Raw    json.RawMessage `json:"definition,omitempty"` // nil if it is too long to be kept
 }
 
+// is reports whether raw says the same as the definition. d may be nil.
+func (d *Definition) is(raw []byte) bool {
+	return d != nil && (bytes.Equal(d.Raw, raw) || d.Digest == digest(raw))
+}
+
 // A Change is a definition that is held back.
 type Change struct {
 	Kind bridge.ListKind
@@ -209,24 +214,24 @@ func (b *Book) note(kind bridge.ListKind, l *bridge.List, complete bool) (change
 		*pins = map[string]*Pin{}
 	}
 	size := b.size()
-	keep := func(sum string, raw []byte) *Definition {
+	keep := func(raw []byte) *Definition {
 		if len(raw) > maxDefinition || size+len(raw) > maxBook {
-			return &Definition{Digest: sum}
+			return &Definition{Digest: digest(raw)}
 		}
 		size += len(raw)
-		return &Definition{sum, raw}
+		return &Definition{digest(raw), raw}
 	}
 	for _, it := range l.Items {
-		p, sum := (*pins)[it.Key], digest(it.Raw)
+		p := (*pins)[it.Key]
 		switch {
 		case p == nil && len(*pins) >= maxPins:
 		case p == nil && first:
-			(*pins)[it.Key] = &Pin{Accepted: keep(sum, it.Raw)}
+			(*pins)[it.Key] = &Pin{Accepted: keep(it.Raw)}
 		case p == nil:
-			(*pins)[it.Key], changed = &Pin{Held: keep(sum, it.Raw)}, true
-		case p.Accepted != nil && p.Accepted.Digest == sum, p.Held != nil && p.Held.Digest == sum:
+			(*pins)[it.Key], changed = &Pin{Held: keep(it.Raw)}, true
+		case p.Accepted.is(it.Raw), p.Held.is(it.Raw):
 		default:
-			(*pins)[it.Key], changed = &Pin{Accepted: p.Accepted, Held: keep(sum, it.Raw)}, true
+			(*pins)[it.Key], changed = &Pin{Accepted: p.Accepted, Held: keep(it.Raw)}, true
 		}
 	}
 	return changed || first
@@ -237,7 +242,7 @@ func (b *Book) note(kind bridge.ListKind, l *bridge.List, complete bool) (change
 func (b *Book) drop(kind bridge.ListKind, l *bridge.List) (changed bool) {
 	pins, offered := *b.kind(kind), map[string]bool{}
 	for _, it := range l.Items {
-		if p := pins[it.Key]; p != nil && p.Held != nil && p.Held.Digest == digest(it.Raw) {
+		if p := pins[it.Key]; p != nil && p.Held.is(it.Raw) {
 			offered[it.Key] = true
 		}
 	}

@@ -154,7 +154,7 @@ func (p *Pins) instructions(text string) string {
 // isAccepted reports whether the instructions were accepted.
 func (b *book) isAccepted(raw []byte) bool {
 	kept := b.Texts[instructions]
-	return b.fault == nil && kept != nil && kept.Accepted != nil && kept.Accepted.Digest == digest(raw)
+	return b.fault == nil && kept != nil && kept.Accepted.is(raw)
 }
 
 // look returns what may be seen of a list, which it takes into the store.
@@ -304,7 +304,7 @@ func (b *book) accepted(kind bridge.ListKind, it bridge.Item) (bridge.Item, bool
 		return it, true
 	case pin == nil || pin.Accepted == nil:
 		return it, false
-	case pin.Accepted.Digest == digest(it.Raw):
+	case pin.Accepted.is(it.Raw):
 		return it, true
 	}
 	own, err := bridge.NewItem(kind, pin.Accepted.Raw)
