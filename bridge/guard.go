@@ -44,9 +44,10 @@ type GuardOptions struct {
 type Guard struct {
 	Source  // opens sessions of the guard
 	opts    GuardOptions
-	folded  []string // opts.Hidden, to compare keys with
-	lowered [][]byte // the same with the bit set in each byte that a small letter has, for mayBeIn
-	least   int      // the length of the shortest of them, in characters
+	folded  []string           // opts.Hidden, to compare keys with
+	lowered [][]byte           // the same with the bit set in each byte that a small letter has, for mayBeIn
+	least   int                // the length of the shortest of them, in characters
+	without *toolformat.Binder // of the tools whose definitions have none of these names; nil without Hidden
 	last    atomic.Pointer[guardedList]
 }
 
@@ -62,6 +63,9 @@ func NewGuard(source Source, opts GuardOptions) *Guard {
 			lowered[i] |= 0x20
 		}
 		g.folded, g.lowered = append(g.folded, name), append(g.lowered, lowered)
+	}
+	if len(opts.Hidden) > 0 {
+		g.without, _ = toolformat.NewFiller([]byte(anyArguments), opts.Hidden, nil)
 	}
 	g.Source = &guardSource{g, source}
 	return g
@@ -156,13 +160,17 @@ func (g *Guard) guarded(from *List) *guardedList {
 
 // tool returns a tool without its hidden arguments. The error says why they cannot be removed.
 func (g *Guard) tool(it Item) (Item, *guardedTool, error) {
-	schema := it.Tool().InputSchema
+	t := &guardedTool{hidden: g.without}
+	mentions := g.mayBeInDefinition(it.Raw)
+	if !mentions && !g.opts.Validate {
+		return it, t, nil
+	}
+	schema := json.RawMessage(wire.Lookup(it.Raw, "inputSchema"))
 	if schema == nil {
 		schema = json.RawMessage(anyArguments)
 	}
-	t := &guardedTool{}
 	var err error
-	if len(g.opts.Hidden) > 0 {
+	if mentions {
 		if it.Raw, err = g.hide(it, t, schema); err != nil {
 			return it, nil, err
 		}
@@ -444,6 +452,18 @@ func (g *Guard) mayBeIn(value []byte) bool {
 		text = append(text, c|0x20)
 	}
 	return slices.ContainsFunc(g.lowered, func(name []byte) bool { return bytes.Contains(text, name) })
+}
+
+// mayBeInDefinition reports whether a definition may have a hidden name in it.
+func (g *Guard) mayBeInDefinition(raw []byte) bool {
+	if len(g.folded) == 0 {
+		return false
+	}
+	if bytes.Contains(raw, []byte(`\u`)) || !isASCII(raw) { // they may stand for letters
+		return true
+	}
+	lower := bytes.ToLower(raw)
+	return slices.ContainsFunc(g.folded, func(name string) bool { return bytes.Contains(lower, []byte(name)) })
 }
 
 // fold maps texts that differ in letter case only to one.

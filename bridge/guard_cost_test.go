@@ -1,6 +1,8 @@
 package bridge
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -45,6 +47,38 @@ func TestMentioned(t *testing.T) {
 	} {
 		if got := g.isMentioned([]byte(value)); got != want {
 			t.Errorf("%s: %v", value, got)
+		}
+	}
+}
+
+// A definition that has no hidden name in any spelling is not parsed; one that may have one is.
+func TestMentionedInDefinition(t *testing.T) {
+	g := NewGuard(nil, GuardOptions{Hidden: []string{"Task_ID", "kö"}})
+	schema := func(properties string) string {
+		return `{"name":"a","inputSchema":{"type":"object","properties":{` + properties + `}}}`
+	}
+	for definition, want := range map[string]bool{
+		schema(``): false, schema(`"task":{"const":"id"}`): false, schema(`"a":{"description":"x\n\"y\""}`): false,
+		schema(`"TASK_id":{}`): true, schema(`"filter[task_id]":{}`): true, schema(`"a":{"required":["Task_id"]}`): true,
+		schema(`"t\u0061sk_id":{}`): true, schema(`"ta` + "ſ" + `k_id":{}`): true, schema(`"tas` + "\u212a" + `_id":{}`): true, schema(`"KÖ":{}`): true,
+	} {
+		_, tool, err := g.tool(Item{Key: "a", Raw: []byte(definition)})
+		if err != nil || (tool.hidden != g.without) != want || tool.has != want {
+			t.Errorf("%s: parsed %v, hidden properties %v, %v", definition, tool.hidden != g.without, tool.has, err)
+		}
+	}
+}
+
+// A list is looked through for hidden properties that few tools have.
+func BenchmarkGuardedList(b *testing.B) {
+	list := NewList(Tools, nil)
+	for i := range 1000 {
+		list.Items = append(list.Items, Item{Key: strconv.Itoa(i), Raw: fmt.Appendf(nil, `{"name":"%d","description":"%s","inputSchema":{"type":"object","properties":{"query":{"type":"string","description":"%[2]s"},"limit":{"type":"integer"}},"required":["query"]}}`, i, strings.Repeat("What it does. ", 10))})
+	}
+	for b.Loop() {
+		g := NewGuard(nil, GuardOptions{Hidden: []string{"tenant", "customerid"}})
+		if v := g.guarded(list); len(v.list.Items) != 1000 {
+			b.Fatal(len(v.list.Items))
 		}
 	}
 }
