@@ -126,6 +126,29 @@ func TestReadersChange(t *testing.T) {
 	}
 }
 
+// A call that is under way when a reader takes the place of another one is that reader's.
+func TestReadersChangeUnderWay(t *testing.T) {
+	var stream observe.Stream
+	var before, after int
+	first := stream.Read(observe.Reading{}, func(calls []observe.Call) { before += len(calls) })
+	var second *observe.Reader
+	var source scripted = func(context.Context, *bridge.Request) bridge.Reply {
+		second = stream.Read(observe.Reading{}, func(calls []observe.Call) { after += len(calls) })
+		first.Close()
+		return bridge.Result([]byte("{}"), nil)
+	}
+	session, err := stream.Wrap(source, nil).Open(t.Context(), caller())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	do(t, session, 1)
+	second.Close()
+	if before != 0 || after != 1 {
+		t.Errorf("the first reader got %d calls, the second %d", before, after)
+	}
+}
+
 // A reader that never returns does not keep Close.
 func TestCloseOfStuckReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -107,11 +107,10 @@ type session struct {
 }
 
 func (s *session) Do(ctx context.Context, req *bridge.Request) (reply bridge.Reply) {
-	readers := s.stream.readers.Load()
-	if readers == nil || !isCall(req.Method) {
+	if s.stream.readers.Load() == nil || !isCall(req.Method) {
 		return s.Session.Do(ctx, req)
 	}
-	c := call{session: s, readers: *readers, req: req, begun: time.Now()}
+	c := call{session: s, req: req, begun: time.Now()}
 	if req.Take != nil || req.Back != nil && (s.askable || req.Params != nil && req.Params.Get(wire.MetaProgressToken) != nil) {
 		c.way = newWay(req, c.begun)
 		req = &c.way.Request
@@ -143,29 +142,30 @@ func isCall(method string) bool {
 // call is a request under way.
 type call struct {
 	session *session
-	readers []*Reader
 	req     *bridge.Request // as it came
 	way     *way            // nil if nothing is noted on the way
 	begun   time.Time
 }
 
-// end gives the Call to the readers, and keeps nothing of the reply.
+// end gives the Call to those who read now, and keeps nothing of the reply.
 func (c *call) end(reply *bridge.Reply) {
+	readers := c.session.stream.readers.Load() // since it has begun others may have come in their place
+	if readers == nil {
+		return
+	}
 	made := c.made(reply)
-	c.give(&made, reply)
+	c.give(*readers, &made, reply)
 }
 
 // Withheld gives the readers a call that a caller's front has refused: it has not come to the source. reply says why,
 // is Withheld, and has the Member that it would have gone to.
 func (s *Stream) Withheld(caller *bridge.Caller, profile string, req *bridge.Request, reply *bridge.Reply) {
-	readers := s.readers.Load()
-	if readers == nil {
+	if s.readers.Load() == nil {
 		return
 	}
-	c := call{session: &session{stream: s, caller: s.addCaller(caller), profile: profile}, readers: *readers, req: req, begun: time.Now()}
+	c := call{session: &session{stream: s, caller: s.addCaller(caller), profile: profile}, req: req, begun: time.Now()}
 	defer s.removeSession(caller.ID)
-	made := c.made(reply)
-	c.give(&made, reply)
+	c.end(reply)
 }
 
 // made returns the Call, without what some readers want.
@@ -190,9 +190,9 @@ func (c *call) made(reply *bridge.Reply) Call {
 	return made
 }
 
-// give gives the Call to the readers, with what they want of its request and reply.
-func (c *call) give(made *Call, reply *bridge.Reply) {
-	for _, r := range c.readers {
+// give gives the Call to readers, with what they want of its request and reply.
+func (c *call) give(readers []*Reader, made *Call, reply *bridge.Reply) {
+	for _, r := range readers {
 		if r.opts.Arguments && made.Arguments == nil {
 			made.Arguments = argumentsOf(c.req)
 		}
