@@ -33,16 +33,22 @@ type callRecord struct {
 func (r *callRecord) configure(cfg *config.Config, log *slog.Logger) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if own := cfg.Log.Calls; own != r.of {
-		file, err := openCallLog(&r.stream, &own, log)
-		if err != nil {
+	file, own := r.file, cfg.Log.Calls
+	if own != r.of {
+		var err error
+		if file, err = openCallLog(&r.stream, &own, log); err != nil {
 			return fmt.Errorf("%s: log.calls: %w", cfg.Path, err)
 		}
-		r.closeFile()
-		r.file, r.of = file, own
 	}
 	if err := r.audit.configure(&r.stream, cfg, log); err != nil {
+		if file != nil && file != r.file {
+			file.Close()
+		}
 		return fmt.Errorf("%s: audit: %w", cfg.Path, err)
+	}
+	if own != r.of {
+		r.closeFile()
+		r.file, r.of = file, own
 	}
 	debug := log.Enabled(context.Background(), slog.LevelDebug)
 	if log == r.log && debug == (r.lines != nil) {

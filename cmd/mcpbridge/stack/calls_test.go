@@ -2,6 +2,7 @@ package stack
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -70,6 +71,42 @@ func TestCallRecord(t *testing.T) {
 	}
 	if n := strings.Count(out.String(), "msg=call"); n != len(stacks) {
 		t.Errorf("%d calls in the log\n%s", n, &out)
+	}
+}
+
+// A config whose audit cannot be opened changes nothing, nor where else calls are recorded.
+func TestCallRecordRefused(t *testing.T) {
+	dir, pool := t.TempDir(), NewPool()
+	open := func(text string) (*Stack, error) {
+		t.Helper()
+		cfg, err := config.Loader{}.Parse(filepath.Join(dir, config.FileName), []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return New(cfg, Options{Pool: pool})
+	}
+	s, err := open(`{"log": {"calls": "a"}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{`{"log": {"calls": "b"}, "audit": "."}`, `{"audit": "."}`} {
+		if _, err := open(text); err == nil || !strings.Contains(err.Error(), "audit: ") {
+			t.Errorf("a folder for a file: %v", err)
+		}
+	}
+	session, err := s.Open(t.Context(), &bridge.Caller{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session.Do(t.Context(), &bridge.Request{Method: "vendor/method"})
+	session.Close()
+	if err := errors.Join(s.Close(), pool.Close()); err != nil {
+		t.Error(err)
+	}
+	for name, want := range map[string]int{"a": 1, "b": 0} {
+		if raw, err := os.ReadFile(filepath.Join(dir, name)); err != nil || bytes.Count(raw, []byte("\n")) != want {
+			t.Errorf("%s: %v, want %d lines\n%s", name, err, want, raw)
+		}
 	}
 }
 
