@@ -115,3 +115,23 @@ func TestMovedByStranger(t *testing.T) {
 		}
 	})
 }
+
+// Old files stay while the file cannot be moved, however often that is tried.
+func TestNotRotated(t *testing.T) {
+	f := File{Path: filepath.Join(t.TempDir(), "f"), Keep: 3}
+	for _, n := range []int{1, 2} {
+		if err := os.WriteFile(f.Old(n), []byte(f.Old(n)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 4 {
+		if f.rotate() == nil { // as there is no file
+			t.Fatal("rotated")
+		}
+	}
+	for _, n := range []int{1, 2} {
+		if text, err := os.ReadFile(f.Old(n)); string(text) != f.Old(n) {
+			t.Errorf("%s has %q, %v", f.Old(n), text, err)
+		}
+	}
+}

@@ -255,17 +255,27 @@ func (f *File) leave() error {
 	return err
 }
 
-// rotate moves the file, and the old ones before it.
+// rotate moves the file, and the old ones before it. If one cannot be moved they stay where they are, but for the oldest:
+// each further attempt would lose another one.
 func (f *File) rotate() error {
-	for n := f.Keep - 1; n > 0; n-- {
-		if err := os.Rename(f.Old(n), f.Old(n+1)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	most := max(f.Keep, 1)
+	for n := most; n > 0; n-- {
+		if err := os.Rename(f.Old(n-1), f.Old(n)); err != nil && (n == 1 || !errors.Is(err, fs.ErrNotExist)) {
+			for n++; n <= most; n++ {
+				_ = os.Rename(f.Old(n), f.Old(n-1))
+			}
 			return err
 		}
 	}
-	for n := f.Keep + 1; os.Remove(f.Old(n)) == nil; n++ { // of a time when more were kept
+	for n := most + 1; os.Remove(f.Old(n)) == nil; n++ { // of a time when more were kept
 	}
-	return os.Rename(f.Path, f.Old(1))
+	return nil
 }
 
-// Old returns the path of an old file, of which 1 is the latest.
-func (f *File) Old(n int) string { return f.Path + "." + strconv.Itoa(n) }
+// Old returns the path of an old file, of which 1 is the latest, and 0 the file itself.
+func (f *File) Old(n int) string {
+	if n == 0 {
+		return f.Path
+	}
+	return f.Path + "." + strconv.Itoa(n)
+}
