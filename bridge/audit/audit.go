@@ -77,8 +77,8 @@ const pause = time.Second
 // write writes lines for calls, however long it takes.
 func (l *Log) write(calls []observe.Call) {
 	for {
-		err := l.tryWrite(calls)
-		if err != nil && !l.faulty {
+		left, err := l.tryWrite(calls)
+		if calls = left; err != nil && !l.faulty {
 			l.opts.Log.Error("the audit cannot be written, and calls will wait for it: it is tried again every second", "file", l.file.Path, "error", err)
 		}
 		if err == nil && l.faulty {
@@ -90,21 +90,22 @@ func (l *Log) write(calls []observe.Call) {
 		select {
 		case <-time.After(pause):
 		case <-l.ended:
-			if err = l.tryWrite(calls); err != nil {
-				l.opts.Log.Error("calls are missing in the audit", "file", l.file.Path, "calls", len(calls), "error", err)
+			if left, err = l.tryWrite(calls); len(left) > 0 {
+				l.opts.Log.Error("calls are missing in the audit", "file", l.file.Path, "calls", len(left), "error", err)
 			}
 			return
 		}
 	}
 }
 
-func (l *Log) tryWrite(calls []observe.Call) error {
+// tryWrite returns the calls that are yet to be written, with an error. Without any, that is one of the head file.
+func (l *Log) tryWrite(calls []observe.Call) (left []observe.Call, err error) {
 	if err := l.file.Lock(); err != nil {
-		return err
+		return calls, err
 	}
 	defer l.file.Unlock()
 	if err := l.file.Catch(); err != nil {
-		return err
+		return calls, err
 	}
 	next := l.last
 	l.lines = l.lines[:0]
@@ -114,11 +115,13 @@ func (l *Log) tryWrite(calls []observe.Call) error {
 		next.end(l.lines[from : len(l.lines)-1])
 		next.Count++
 	}
-	if written, err := l.file.Write(l.lines); !written {
-		return err
+	if len(calls) > 0 {
+		if written, err := l.file.Write(l.lines); !written {
+			return calls, err
+		}
 	}
 	l.last = next
-	return l.keepHead()
+	return nil, l.keepHead()
 }
 
 // keepHead writes to the head file where the chain ends. It overwrites that file, since a new one each time would cost

@@ -234,6 +234,31 @@ func TestUnwritable(t *testing.T) {
 	})
 }
 
+// While the file that says where the chain ends cannot be written, a call has one line.
+func TestHeadUnwritable(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	synctest.Test(t, func(t *testing.T) {
+		var stream observe.Stream
+		l, err := audit.Open(&stream, audit.Options{Path: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		session, _ := stream.Wrap(source{}, nil).Open(t.Context(), &bridge.Caller{})
+		if err := os.Mkdir(path+".head", 0o700); err != nil {
+			t.Fatal(err)
+		}
+		call(t, session, "a")
+		time.Sleep(time.Minute) // in the bubble
+		call(t, session, "b")
+		os.Remove(path + ".head")
+		time.Sleep(time.Minute)
+		l.Close()
+		if chain := verify(t, path, "<nil>"); chain.Last != 2 {
+			t.Errorf("the chain is %+v", chain)
+		}
+	})
+}
+
 func BenchmarkCall(b *testing.B) {
 	for _, with := range []bool{false, true} {
 		b.Run(fmt.Sprintf("audit=%t", with), func(b *testing.B) {
