@@ -259,6 +259,46 @@ func TestHeadUnwritable(t *testing.T) {
 	})
 }
 
+// One of two processes makes no call for so long that the file it knows is not kept any more: the chain goes on.
+func TestTwoProcessesRotate(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	opts := audit.Options{Path: path, MaxBytes: 2000, Files: 1}
+	var stream observe.Stream
+	l, err := audit.Open(&stream, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, _ := stream.Wrap(source{}, nil).Open(t.Context(), &bridge.Caller{})
+	for range 10 {
+		write(t, opts, 5)
+	}
+	call(t, session, "a")
+	l.Close()
+	if chain := verify(t, path, "<nil>"); chain.Last != 51 {
+		t.Errorf("the chain is %+v", chain)
+	}
+}
+
+// Another program takes the file away: lines are missing then, and none is said to be changed.
+func TestTakenAway(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	opts := audit.Options{Path: path, MaxBytes: 2000, Files: 1}
+	write(t, opts, 5)
+	write(t, opts, 5)
+	var stream observe.Stream
+	l, err := audit.Open(&stream, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, _ := stream.Wrap(source{}, nil).Open(t.Context(), &bridge.Caller{})
+	if err := os.Rename(path, path+".away"); err != nil {
+		t.Skip("the system does not move an open file")
+	}
+	call(t, session, "a")
+	l.Close()
+	verify(t, path, "lines are missing, or were added")
+}
+
 func BenchmarkCall(b *testing.B) {
 	for _, with := range []bool{false, true} {
 		b.Run(fmt.Sprintf("audit=%t", with), func(b *testing.B) {

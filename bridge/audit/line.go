@@ -109,11 +109,15 @@ func place(line []byte) (n int64, prev string, ok bool) {
 	return n, prev, ok && err == nil && wire.Valid(line) == nil
 }
 
-// follow takes a line that is in the file as the one at the end of the chain. The first one of the oldest file
-// says what was before it. One that a crash has torn counts by its bytes.
+// follow takes a line that is in the file as the one at the end of the chain. The first one of the oldest file, and one
+// that follows lines which are not kept any more, says what was before it. One that a crash has torn counts by its bytes,
+// and one that was taken before does not count.
 func (l *last) follow(line []byte) {
 	n, prev, ok := place(line)
-	if ok && l.Count == 0 {
+	switch {
+	case ok && l.Count > 0 && n <= l.Count:
+		return
+	case ok && (l.Count == 0 || n > l.Count+1):
 		l.Hash = prev
 	}
 	if l.end(line); ok {
