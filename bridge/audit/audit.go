@@ -54,14 +54,26 @@ func Open(s *observe.Stream, opts Options) (*Log, error) {
 	l.opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
 	l.file.Resolve()
 	l.file.Follow = l.last.follow
-	if err := l.file.Open(); err != nil {
+	if err := l.open(); err != nil {
 		return nil, err
-	}
-	if l.last.Count == 0 {
-		l.last, _, _ = readHead(l.file.Path) // the lines were removed, and it goes on
 	}
 	l.reader = s.Read(observe.Reading{Arguments: true, All: true}, l.write)
 	return l, nil
+}
+
+// open opens the file, and finds where the chain ends.
+func (l *Log) open() error {
+	if err := l.file.Lock(); err != nil {
+		return err
+	}
+	defer l.file.Unlock()
+	if err := l.file.Open(); err != nil {
+		return err
+	}
+	if head, _, _ := readHead(l.file.Path); l.last.Count == 0 || head.Count > l.last.Count {
+		l.last = head // lines were removed: the next one tells that
+	}
+	return nil
 }
 
 // Close writes the calls that have ended so far, for up to 5 s.

@@ -299,6 +299,20 @@ func TestTakenAway(t *testing.T) {
 	verify(t, path, "lines are missing, or were added")
 }
 
+// A file that was cut is found after the bridge has gone on with it, too.
+func TestCutBefore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	write(t, audit.Options{Path: path}, 3)
+	whole := text(t, path)
+	write(t, audit.Options{Path: path}, 2)
+	if err := os.WriteFile(path, []byte(whole), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	verify(t, path, "lines 4 to 5 are missing at its end")
+	write(t, audit.Options{Path: path}, 1)
+	verify(t, path, path+":4: line 6 follows line 3: lines are missing")
+}
+
 func BenchmarkCall(b *testing.B) {
 	for _, with := range []bool{false, true} {
 		b.Run(fmt.Sprintf("audit=%t", with), func(b *testing.B) {
