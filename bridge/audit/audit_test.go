@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -311,6 +312,25 @@ func TestCutBefore(t *testing.T) {
 	verify(t, path, "lines 4 to 5 are missing at its end")
 	write(t, audit.Options{Path: path}, 1)
 	verify(t, path, path+":4: line 6 follows line 3: lines are missing")
+}
+
+// The files are rotated while they are read: no line is left out.
+func TestReadRotated(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	opts := audit.Options{Path: path, MaxBytes: 10, Files: 3}
+	for range 3 {
+		write(t, opts, 1)
+	}
+	var read []int64
+	err := audit.Read(t.Context(), path, func(_ []byte, l *audit.Line) {
+		if len(read) == 0 {
+			write(t, opts, 1)
+		}
+		read = append(read, l.N)
+	})
+	if err != nil || !slices.Equal(read, []int64{1, 2, 3}) {
+		t.Errorf("read %v, %v", read, err)
+	}
 }
 
 func BenchmarkCall(b *testing.B) {

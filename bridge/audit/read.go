@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/internal/logfile"
@@ -48,35 +47,25 @@ func Read(ctx context.Context, path string, each func(raw []byte, l *Line)) erro
 
 // readFiles gives each line to a function, with its file and its number in that.
 func readFiles(ctx context.Context, path string, each func(file string, n int, line []byte)) error {
-	files, f := []string{path}, logfile.File{Path: path}
-	for n := 1; ; n++ {
-		if _, err := os.Stat(f.Old(n)); err != nil {
-			break
-		}
-		files = append(files, f.Old(n))
+	files, err := logfile.OpenAll(path)
+	if err == nil && len(files) == 0 {
+		err = &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
 	}
-	found := false
-	for i := len(files) - 1; i >= 0; i-- {
-		file, err := os.Open(files[i])
-		if err != nil {
-			if i == 0 && found && os.IsNotExist(err) {
-				break // it was moved, and nothing has come after that
-			}
-			return err
-		}
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		defer file.Close()
+	}
+	for _, file := range files {
 		n := 0
-		err = logfile.Lines(contextReader{ctx, file}, func(line []byte) {
+		err := logfile.Lines(contextReader{ctx, file}, func(line []byte) {
 			n++
-			each(files[i], n, line)
+			each(file.Name(), n, line)
 		})
-		file.Close()
 		if err != nil {
-			return fmt.Errorf("%s: %w", files[i], err)
+			return fmt.Errorf("%s: %w", file.Name(), err)
 		}
-		found = true
-	}
-	if !found {
-		return &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
 	}
 	return nil
 }

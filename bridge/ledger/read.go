@@ -1,13 +1,6 @@
 package ledger
 
-import (
-	"errors"
-	"io/fs"
-	"os"
-	"strconv"
-
-	"github.com/mcpbridge/mcpbridge/bridge/internal/logfile"
-)
+import "github.com/mcpbridge/mcpbridge/bridge/internal/logfile"
 
 // Read returns the calls of a book, oldest first, with those of its old files. A file that does not exist has
 // none.
@@ -25,38 +18,17 @@ func Read(path string) (calls []Call, err error) {
 			calls[i].Ended, calls[i].Outcome, calls[i].Failed = r.Ended, r.Outcome, r.Failed
 		}
 	}
-	last := 0
-	for ; exists(path, last+1); last++ {
+	files, err := logfile.OpenAll(path)
+	if err != nil {
+		return nil, err
 	}
-	for n := last; n >= 0; n-- {
-		if err := readLines(old(path, n), each); err != nil {
+	for _, file := range files {
+		defer file.Close()
+	}
+	for _, file := range files {
+		if err := logfile.Lines(file, each); err != nil {
 			return nil, err
 		}
 	}
 	return calls, nil
-}
-
-// old returns the path of an old file, of which 1 is the latest, and 0 the current one.
-func old(path string, n int) string {
-	if n == 0 {
-		return path
-	}
-	return path + "." + strconv.Itoa(n)
-}
-
-func exists(path string, n int) bool {
-	_, err := os.Stat(old(path, n))
-	return err == nil
-}
-
-func readLines(path string, each func([]byte)) error {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return logfile.Lines(f, each)
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 )
 
 // chunk is how many bytes are read at once. A longer line is read in one piece.
@@ -104,6 +105,40 @@ func (f *File) pass(own []byte, end int64) error {
 	}
 	f.read += int64(len(own))
 	return nil
+}
+
+// OpenAll opens a file and its old ones, the oldest first. One that becomes an older one meanwhile is among them, and
+// once. Each is to be closed. That none exists is not an error.
+func OpenAll(path string) (all []*os.File, err error) {
+	defer func() {
+		if err != nil {
+			for _, f := range all {
+				f.Close()
+			}
+		}
+	}()
+	of, last := File{Path: path}, fs.FileInfo(nil)
+	for n := 0; ; n++ { // the direction in which they move
+		f, err := os.Open(of.Old(n))
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && n == 0: // it was moved, and nothing has come after that
+			continue
+		case errors.Is(err, fs.ErrNotExist):
+			slices.Reverse(all)
+			return all, nil
+		case err != nil:
+			return all, err
+		}
+		info, err := f.Stat()
+		if err == nil && last != nil && os.SameFile(info, last) {
+			f.Close()
+			continue
+		}
+		all, last = append(all, f), info
+		if err != nil {
+			return all, err
+		}
+	}
 }
 
 // Lines gives each line of a text to a function, without its end, until the next line is read. A last
