@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/gorilla/websocket"
 
@@ -147,6 +148,31 @@ func TestLendRefused(t *testing.T) {
 			t.Errorf("%q, %q: %v", c.principal, c.name, err)
 		}
 		link.End()
+	}
+}
+
+// A hub that says nothing does not keep a lender from ending.
+func TestLenderEnds(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	link := fleet.NewLender(fleet.LenderOptions{
+		Hub: &url.URL{Scheme: "ws", Host: silent.Addr().String()}, Token: func() (string, error) { return "bob", nil },
+		Report: func(string, error) { t.Error("reported") },
+	})
+	c, err := silent.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.Read(make([]byte, 1)) // the beginning of the handshake
+	begun := time.Now()
+	link.End()
+	if took := time.Since(begun); took > 5*time.Second {
+		t.Errorf("it took %v", took)
 	}
 }
 

@@ -150,8 +150,10 @@ func (l *Lender) dial() (*lentLink, string, error) {
 	defer cancel()
 	at := l.opts.Hub.JoinPath(LendPath)
 	at.RawQuery = url.Values{nameKey: {l.opts.Name}}.Encode()
+	dialing, stop := dialUntil(ctx)
+	defer stop() // before cancel
 	dialer := websocket.Dialer{
-		Proxy: http.ProxyFromEnvironment, TLSClientConfig: l.opts.TLS,
+		NetDialContext: dialing, Proxy: http.ProxyFromEnvironment, TLSClientConfig: l.opts.TLS,
 		Subprotocols: []string{lendProtocol}, HandshakeTimeout: handshakeTime,
 	}
 	ws, answer, err := dialer.DialContext(ctx, at.String(), http.Header{"Authorization": {"Bearer " + token}})

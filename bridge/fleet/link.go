@@ -56,16 +56,9 @@ const (
 func (n *Node) dial(ctx context.Context, url string, to run, protocol string) (c *tls.Conn, direct bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
-	stop := func() bool { return true }
-	defer func() { stop() }() // before cancel
-	dialer := websocket.Dialer{Subprotocols: []string{protocol}, HandshakeTimeout: handshakeTime}
-	dialer.NetDialContext = func(connecting context.Context, network, address string) (net.Conn, error) {
-		c, err := new(net.Dialer).DialContext(connecting, network, address)
-		if err == nil { // the Dialer heeds ctx only until then
-			stop = context.AfterFunc(ctx, func() { c.Close() })
-		}
-		return c, err
-	}
+	dialing, stop := dialUntil(ctx)
+	defer stop() // before cancel
+	dialer := websocket.Dialer{NetDialContext: dialing, Subprotocols: []string{protocol}, HandshakeTimeout: handshakeTime}
 	challenge := rand.Text()
 	header := http.Header{runHeader: {to.String()}, challengeHeader: {challenge}}
 	ws, response, err := dialer.DialContext(ctx, "ws"+strings.TrimPrefix(strings.TrimSuffix(url, "/"), "http")+peerPath, header)
@@ -88,6 +81,19 @@ func (n *Node) dial(ctx context.Context, url string, to run, protocol string) (c
 		return nil, false, err
 	}
 	return secure, response.Header.Get(directHeader) != "", nil
+}
+
+// dialUntil returns the NetDialContext of a websocket.Dialer, which heeds a context only until there is a connection: this one
+// closes that when ctx ends, unless stop is called before.
+func dialUntil(ctx context.Context) (dial func(ctx context.Context, network, address string) (net.Conn, error), stop func() bool) {
+	end := func() bool { return true }
+	return func(connecting context.Context, network, address string) (net.Conn, error) {
+		c, err := new(net.Dialer).DialContext(connecting, network, address)
+		if err == nil {
+			end = context.AfterFunc(ctx, func() { c.Close() })
+		}
+		return c, err
+	}, func() bool { return end() }
 }
 
 // below returns what TLS is spoken on: the messages of a link's WebSocket, or the connection itself of a direct one.
