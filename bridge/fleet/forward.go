@@ -74,6 +74,8 @@ var oneHop = map[string]bool{
 const (
 	copied   = 16 << 10         // bytes that are copied at once
 	takeTime = 30 * time.Second // that a client may take for them
+
+	refusedTime = time.Second // for the answer to a request that could not be sent to its end
 )
 
 // roundTrip sends a request, and reads the head of its response.
@@ -88,9 +90,20 @@ func (x *exchange) roundTrip(r *http.Request) (*http.Response, error) {
 	default:
 		_, err = x.Write(append(x.out, "\r\n"...))
 	}
-	if err != nil {
+	if err == nil {
+		return x.readHead(r)
+	}
+	x.SetReadDeadline(time.Now().Add(refusedTime))
+	resp, none := x.readHead(r)
+	if none != nil {
 		return nil, err
 	}
+	resp.Close = true // it was refused before all of it was sent
+	return resp, nil
+}
+
+// readHead reads the head of a response.
+func (x *exchange) readHead(r *http.Request) (*http.Response, error) {
 	for {
 		resp, err := http.ReadResponse(x.in, r)
 		if err != nil || resp.StatusCode/100 != 1 { // what comes before the answer stays here

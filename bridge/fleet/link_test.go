@@ -107,6 +107,19 @@ func TestForward(t *testing.T) {
 	}
 }
 
+// A node may answer before it has read the whole request, which is more than it reads then.
+func TestForwardEarlyAnswer(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	p := newPair(t, fleettest.Keys(t), fleettest.Keys(t), func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "not now", http.StatusServiceUnavailable)
+	})
+	for range 2 {
+		if status, got := p.forward(t, http.MethodPost, strings.Repeat("x", 3<<20)); status != http.StatusServiceUnavailable || got != "not now\n" {
+			t.Errorf("%d %q", status, got)
+		}
+	}
+}
+
 // Each part of an answer arrives when it is sent, and the end of the client's request cancels it.
 func TestForwardStreams(t *testing.T) {
 	sourcetest.NoLeaks(t)
