@@ -82,11 +82,16 @@ func (q *quota) fetch() error {
 		q.left, q.used = q.calls-q.used, q.calls
 		return nil
 	}
-	return q.change(func(used int) int {
+	taken := 0
+	err := q.change(func(used int) int {
 		rest := max(0, q.calls-used)
-		q.left = min(rest, max(1, min(rest/100, maxPortion)))
-		return used + q.left
+		taken = min(rest, max(1, min(rest/100, maxPortion)))
+		return used + taken
 	})
+	if err == nil {
+		q.left = taken
+	}
+	return err
 }
 
 // maxPortion bounds how many calls are taken at once.

@@ -1,6 +1,7 @@
 package rates_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -22,6 +23,7 @@ type memory struct {
 	text    []byte
 	changes int
 	fault   error
+	unkept  error // of what was changed, and cannot be kept
 }
 
 func (m *memory) Update(change func([]byte) ([]byte, error)) error {
@@ -31,7 +33,7 @@ func (m *memory) Update(change func([]byte) ([]byte, error)) error {
 		return m.fault
 	}
 	text, err := change(m.text)
-	if err == nil {
+	if err = cmp.Or(err, m.unkept); err == nil {
 		m.text, m.changes = text, m.changes+1
 	}
 	return err
@@ -51,6 +53,16 @@ func TestGiveBack(t *testing.T) {
 	own.GiveBack(time.Minute)
 	if got := string(store.text); !strings.HasSuffix(got, `":1}}]`) {
 		t.Error(got)
+	}
+}
+
+// No call passes while its store takes no change, however often that is tried.
+func TestQuotaUnkept(t *testing.T) {
+	s := open(t, day(&memory{unkept: errors.New("full")}, "*", 1000), named("ann", ""))
+	for range 3 {
+		if e := call(s, "echo"); e == nil || !strings.HasPrefix(e.Message, "it cannot be counted") {
+			t.Errorf("got %v", e)
+		}
 	}
 }
 
