@@ -7,7 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"syscall"
 	"time"
+
+	"github.com/gofrs/flock"
 )
 
 // The modes of files and folders that are made: they are only for the user.
@@ -19,7 +23,6 @@ const (
 const (
 	maxUpdated = 64 << 20              // bytes of a file that is changed
 	lockSuffix = ".mcpbridge-lock"     // of the file that keeps others from changing another one
-	staleAfter = 10 * time.Second      // the age of a lock that a killed program has left behind
 	lockWait   = 5 * time.Second       // bounds the wait for another mcpbridge
 	lockPause  = 10 * time.Millisecond // between looks
 	attempts   = 5                     // at changing a file that another program keeps changing
@@ -121,24 +124,58 @@ func realName(name string) (string, error) {
 	return real, reason(err)
 }
 
-// lock keeps other calls of Update from changing a file, and waits for one that does.
+// lock keeps other calls of Update from changing a file, and waits for one that does. The lock of a program that was
+// killed is free.
 func lock(real string) (unlock func(), err error) {
 	name := real + lockSuffix
 	for end := time.Now().Add(lockWait); ; time.Sleep(lockPause) {
-		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, Private)
-		if err == nil {
-			f.Close()
+		l := flock.New(name, flock.SetPermissions(Private))
+		held, err := l.TryLock()
+		switch {
+		case held && isNamed(l, name):
+			return func() { release(l, name) }, nil
+		case errors.Is(err, errors.ErrUnsupported), errors.Is(err, syscall.ENOLCK): // by the file system
 			return func() { os.Remove(name) }, nil
 		}
-		if !errors.Is(err, fs.ErrExist) {
+		l.Close()
+		if err != nil && !exists(name) {
 			return nil, reason(err)
 		}
-		if info, err := os.Lstat(name); err == nil && time.Since(info.ModTime()) > staleAfter {
-			os.Remove(name)
-		} else if time.Now().After(end) {
-			return nil, fmt.Errorf("another mcpbridge is changing it (if not, remove %s)", name)
+		switch {
+		case time.Now().Before(end):
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", name, reason(err))
+		default:
+			return nil, fmt.Errorf("another mcpbridge holds %s (one that was stopped?)", name)
 		}
 	}
+}
+
+// isNamed reports whether the file of a lock has not been removed by the one who held it before.
+func isNamed(l *flock.Flock, name string) bool {
+	own, err := l.Stat()
+	if err != nil {
+		return false
+	}
+	named, err := os.Lstat(name)
+	return err == nil && os.SameFile(own, named)
+}
+
+// release removes a lock, while it is held, as it may be another's then. Windows removes only a file that nobody has
+// open.
+func release(l *flock.Flock, name string) {
+	if runtime.GOOS != "windows" {
+		os.Remove(name)
+	}
+	l.Close()
+	if runtime.GOOS == "windows" {
+		os.Remove(name)
+	}
+}
+
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // put makes the change.

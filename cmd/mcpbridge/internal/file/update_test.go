@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -123,10 +124,6 @@ func TestUpdateAgain(t *testing.T) {
 func TestUpdateAtOnce(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "f")
 	write(t, name+lockSuffix, "left behind", 0o600)
-	old := time.Now().Add(-2 * staleAfter)
-	if err := os.Chtimes(name+lockSuffix, old, old); err != nil {
-		t.Fatal(err)
-	}
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
@@ -139,4 +136,31 @@ func TestUpdateAtOnce(t *testing.T) {
 	if got := text(t, name); got != strings.Repeat("x", 20) {
 		t.Errorf("got %q", got)
 	}
+}
+
+// A lock that is held is nobody else's, however old it is.
+func TestUpdateWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		name := filepath.Join(t.TempDir(), "f")
+		unlock, err := lock(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		old := time.Now().Add(-time.Hour)
+		if err := os.Chtimes(name+lockSuffix, old, old); err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		err = Update(name, to("x"), nil)
+		if err == nil || !strings.Contains(err.Error(), "another mcpbridge holds ") || time.Since(begun) < lockWait {
+			t.Errorf("%v after %v", err, time.Since(begun))
+		}
+		unlock()
+		if err := Update(name, to("x"), nil); err != nil || text(t, name) != "x" {
+			t.Error(err)
+		}
+		if exists(name + lockSuffix) {
+			t.Error("the lock is left behind")
+		}
+	})
 }
