@@ -52,3 +52,25 @@ func TestRead(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// What belongs to a file is kept by the same path before it is made and after.
+func TestReal(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "real"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink("real", link); err != nil {
+		t.Skip(err)
+	}
+	name := filepath.Join(link, "new", "f")
+	before := Real(name)
+	if err := os.Mkdir(filepath.Dir(name), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	between := Real(name)
+	write(t, name, "", 0o600)
+	if after := Real(name); before != after || between != after || filepath.Base(filepath.Dir(filepath.Dir(after))) != "real" {
+		t.Errorf("%s, then %s, then %s", before, between, after)
+	}
+}

@@ -20,13 +20,18 @@ func State(name string) (string, error) {
 	return filepath.Join(dir, "mcpbridge", name), nil
 }
 
-// Real returns the path that a file has however it is named, by which what belongs to it is kept.
+// Real returns the path that a file has however it is named, by which what belongs to it is kept. The file need not
+// exist yet.
 func Real(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
+	real, err := filepath.EvalSymlinks(path)
+	if err == nil {
 		path = real
 	}
 	if absolute, err := filepath.Abs(path); err == nil {
 		path = absolute
+	}
+	if folder := filepath.Dir(path); err != nil && folder != path {
+		return filepath.Join(Real(folder), filepath.Base(path))
 	}
 	return path
 }
