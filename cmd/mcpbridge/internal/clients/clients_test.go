@@ -432,3 +432,28 @@ func TestBarred(t *testing.T) {
 		}
 	}
 }
+
+// A server that the config got meanwhile is not replaced.
+func TestApplyKeepsOthers(t *testing.T) {
+	imported, err := NewImport(ImportOptions{Config: "mcpbridge.json", Variable: unset, IsBridge: isBridge})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Find("cursor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &Machine{System: "linux", Home: "/home/ana"}
+	if err := imported.Add(m.Files(c, false)[0], []byte(`{"mcpServers": {"a": {"command": "from-cursor"}}}`)); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := imported.Apply([]byte(`{"mcpServers": {"b": {"command": "other"}}}`)); err != nil || !bytes.Contains(out, []byte("from-cursor")) {
+		t.Errorf("%s, %v", out, err)
+	} else if again, err := imported.Apply(out); err != nil || !bytes.Equal(again, out) {
+		t.Errorf("%s, %v", again, err)
+	}
+	out, err := imported.Apply([]byte("{\n\"mcpServers\": {\"a\": {\"command\": \"other\"}}}"))
+	if err == nil || err.Error() != "a was added meanwhile, in line 2: try again" {
+		t.Errorf("%s, %v", out, err)
+	}
+}

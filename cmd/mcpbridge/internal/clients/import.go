@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -321,15 +322,28 @@ func (i *Import) args(s *Server, server string) []string {
 	return list
 }
 
-// Apply returns the text of the config with the additions.
+// Apply returns the text of the config with the additions. It is an error if the config has another server of
+// such a name since NewImport.
 func (i *Import) Apply(text []byte) ([]byte, error) {
+	root, err := edit.Read(edit.JSON, text)
+	if err != nil {
+		return nil, err
+	}
+	servers, _ := root.At(i.path...)
 	for _, a := range i.Added {
-		var err error
+		if m, there := servers.At(a.Name); there && !sameJSON(m.JSON(), a.Value) {
+			return nil, fmt.Errorf("%s was added meanwhile, in line %d: try again", a.Name, m.Line)
+		}
 		if text, err = edit.Set(edit.JSON, text, append(slices.Clone(i.path), a.Name), a.Value); err != nil {
 			return nil, err
 		}
 	}
 	return text, nil
+}
+
+func sameJSON(a, b json.RawMessage) bool {
+	var one, other any
+	return json.Unmarshal(a, &one) == nil && json.Unmarshal(b, &other) == nil && reflect.DeepEqual(one, other)
 }
 
 // Keep makes the servers that an addition stands for, in all files, not movable.
