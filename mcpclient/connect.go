@@ -23,14 +23,14 @@ import (
 // connect makes a connection within the connect timeout. Its phases are: dial a carrier,
 // handshake, listen for changes (in the modern era), fetch the lists, restore what callers have
 // asked for. The last one ends in the background.
-func (l *link) connect() (*conn, error) {
+func (l *link) connect(ctx context.Context) (*conn, error) {
 	if l.cfg.Fault != nil {
 		return nil, l.cfg.Fault
 	}
 	if l.cfg.Auth != nil {
 		l.cfg.Auth.Reset()
 	}
-	ctx, cancel := context.WithTimeoutCause(l.ctx, l.cfg.ConnectTimeout, fmt.Errorf("no answer within %s (connectTimeout in its config, or --connect-timeout)", l.cfg.ConnectTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, l.cfg.ConnectTimeout, fmt.Errorf("no answer within %s (connectTimeout in its config, or --connect-timeout)", l.cfg.ConnectTimeout))
 	defer cancel()
 	c, err := l.dial(ctx)
 	if err != nil {

@@ -79,12 +79,13 @@ type link struct {
 	creators  map[string]creator  // of tasks, by the task's id
 	taskOrder map[string][]string // ids of tasks of a principal, by its name, oldest first
 	state     State
-	since     time.Time     // of the state
-	reason    error         // of the latest failure
-	retry     time.Time     // of the next attempt
-	asks      []string      // client capabilities that the server has needed
-	stale     bool          // an attempt has failed since the lists were read
-	changed   chan struct{} // closed, and replaced, when the state changes
+	since     time.Time               // of the state
+	reason    error                   // of the latest failure
+	retry     time.Time               // of the next attempt
+	asks      []string                // client capabilities that the server has needed
+	stale     bool                    // an attempt has failed since the lists were read
+	changed   chan struct{}           // closed, and replaced, when the state changes
+	attempt   context.CancelCauseFunc // ends the attempt to connect that is under way; nil without one
 }
 
 func newLink(c *Client, key linkKey, caller *bridge.Caller) *link {
@@ -268,6 +269,10 @@ func (l *link) supervise() {
 		}
 		l.setState(Connecting, nil, 0)
 		c, err := l.start()
+		if interrupted(err) {
+			l.cfg.Log.Info("connecting ended", "reason", err)
+			continue
+		}
 		if !l.served && l.handOver(c) {
 			if c != nil {
 				c.close()
@@ -303,20 +308,45 @@ func (l *link) resume(c *conn, start time.Time) {
 	l.supervise()
 }
 
-// start makes a connection when a child may be started.
+// start makes a connection when a child may be started, unless Restart or Stop ends the attempt.
 func (l *link) start() (*conn, error) {
+	ctx, cancel := context.WithCancelCause(l.ctx)
+	defer cancel(nil)
+	l.setAttempt(cancel)
+	if l.client.stopped() != nil { // before interrupt could end it
+		cancel(errStopped)
+	}
+	c, err := l.try(ctx)
+	l.setAttempt(nil)
+	if reason := context.Cause(ctx); interrupted(reason) {
+		if c != nil {
+			c.close()
+		}
+		return nil, reason
+	}
+	return c, err
+}
+
+func (l *link) setAttempt(end context.CancelCauseFunc) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.attempt = end
+}
+
+// try is start within ctx.
+func (l *link) try(ctx context.Context) (*conn, error) {
 	l.line.Store(nil)
 	if err := l.findDetour(); err != nil {
 		return nil, err
 	}
 	if len(l.cfg.Command) > 0 {
-		end := l.cfg.Children.awaitStart(l.ctx)
+		end := l.cfg.Children.awaitStart(ctx)
 		if end == nil {
-			return nil, l.ctx.Err()
+			return nil, ctx.Err()
 		}
 		defer end()
 	}
-	return l.connect()
+	return l.connect(ctx)
 }
 
 // awaitDemand waits until a call needs a lazy server; false means that the link has ended. Demand

@@ -56,8 +56,8 @@ var (
 	errRestarted = errors.New("it was restarted")
 )
 
-// Restart ends the connections of all links, with their processes, and makes new ones at once, for which
-// it waits 10 s at most. It also ends Stop.
+// Restart ends the connections of all links, and their attempts to make one, with their processes. It makes new
+// ones at once, for which it waits 10 s at most. It also ends Stop.
 func (c *Client) Restart() {
 	c.mu.Lock()
 	resumed := c.resumed
@@ -97,7 +97,7 @@ func (c *Client) Recheck(changed func(auth any) (own, another bool)) {
 	}
 }
 
-// restart ends the connection of the link, or its wait for the next attempt. The channel is closed when the
+// restart ends the connection of the link, its attempt to make one, or its wait for the next attempt. The channel is closed when the
 // link has left the state that it was in; nil means that it need not.
 func (l *link) restart() (left <-chan struct{}) {
 	l.mu.Lock()
@@ -137,8 +137,8 @@ func (l *link) awaitSettled(left <-chan struct{}, late <-chan time.Time) {
 // stopTime bounds how long Stop waits for processes to end.
 const stopTime = 10 * time.Second
 
-// Stop ends the connections of all links, and waits for the end of their processes. Calls fail until
-// Restart.
+// Stop ends the connections of all links, and their attempts to make one, and waits for the end of their
+// processes. Calls fail until Restart.
 func (c *Client) Stop() {
 	c.mu.Lock()
 	if c.resumed == nil {
@@ -181,10 +181,17 @@ func (c *Client) stopped() <-chan struct{} {
 	return c.resumed
 }
 
-// interrupt ends the connection of the link, or its wait for the next attempt.
+// interrupt ends the connection of the link, its attempt to make one, or its wait for the next attempt.
 func (l *link) interrupt(reason error) {
 	if c := l.conn.Load(); c != nil {
 		c.lose(reason)
+		return
+	}
+	l.mu.Lock()
+	end := l.attempt
+	l.mu.Unlock()
+	if end != nil {
+		end(reason)
 		return
 	}
 	select {

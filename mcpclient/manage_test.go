@@ -1,8 +1,15 @@
 package mcpclient_test
 
 import (
+	"context"
+	"net"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -34,5 +41,44 @@ func TestRestartAndStop(t *testing.T) {
 		c.client.Stop()
 		c.client.Restart()
 		c.works("ok")
+	})
+}
+
+// An attempt to connect, which may take long, is ended too.
+func TestRestartAndStopWhileConnecting(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	synctest.Test(t, func(t *testing.T) {
+		client := mcpclient.New(mcpclient.Config{Name: "up", URL: "http://up.example/mcp", ConnectTimeout: time.Hour})
+		defer client.Close()
+		var dials atomic.Int32
+		client.DialThrough(func(ctx context.Context, _, _ string) (net.Conn, error) {
+			dials.Add(1)
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		session, err := client.Open(t.Context(), &bridge.Caller{ID: "1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer session.Close()
+		is := func(state mcpclient.State) (attempts int32) {
+			t.Helper()
+			synctest.Wait()
+			if links := client.Links(); len(links) != 1 || links[0].State != state {
+				t.Errorf("links: %+v; want one that is %s", links, state)
+			}
+			return dials.Load()
+		}
+		first := is(mcpclient.Connecting)
+		client.Restart()
+		if again := is(mcpclient.Connecting); again <= first {
+			t.Errorf("%d attempts after a restart, %d before", again, first)
+		}
+		begun := time.Now()
+		client.Stop()
+		if took := time.Since(begun); took > 5*time.Second {
+			t.Errorf("Stop took %v", took)
+		}
+		is(mcpclient.Stopped)
 	})
 }
