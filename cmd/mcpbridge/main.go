@@ -148,8 +148,18 @@ func group(word string) (list []command) {
 	return list
 }
 
-// run runs a command line and returns the exit code.
+// run runs a command line and returns the exit code. One that cannot write what it is asked for has failed.
 func run(ctx context.Context, args []string, std streams) int {
+	out := output.Keep(std.out)
+	std.out = out
+	code := runCommand(ctx, args, std)
+	if err := out.Err(); err != nil && code == exitDone && !errors.Is(err, syscall.EPIPE) { // with which the reader has enough
+		return exitCode(ctx, err, std.err)
+	}
+	return code
+}
+
+func runCommand(ctx context.Context, args []string, std streams) int {
 	if len(args) == 0 {
 		help(std.err)
 		return exitUsage

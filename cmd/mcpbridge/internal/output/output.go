@@ -26,13 +26,17 @@ func IsTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// File returns the file of a stream, also of one that is cleaned.
+// File returns the file of a stream, also of one that is cleaned or [Kept].
 func File(stream any) (*os.File, bool) {
-	if c, ok := stream.(*cleaned); ok {
-		return c.file, true
+	switch s := stream.(type) {
+	case *Kept:
+		return File(s.to)
+	case *cleaned:
+		return s.file, true
+	case *os.File:
+		return s, true
 	}
-	f, ok := stream.(*os.File)
-	return f, ok
+	return nil, false
 }
 
 // Width returns the columns of a stream, or 0 if it is not a terminal.
@@ -46,6 +50,36 @@ func Width(stream any) int {
 		return 0
 	}
 	return columns
+}
+
+// Kept is a stream that keeps the first error of its writes, for those who do not look at each.
+type Kept struct {
+	to io.Writer
+
+	mu  sync.Mutex // guards err
+	err error
+}
+
+// Keep returns a stream that writes to another one.
+func Keep(to io.Writer) *Kept { return &Kept{to: to} }
+
+func (k *Kept) Write(p []byte) (int, error) {
+	n, err := k.to.Write(p)
+	if err != nil {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if k.err == nil {
+			k.err = err
+		}
+	}
+	return n, err
+}
+
+// Err returns the first error of a write so far.
+func (k *Kept) Err() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.err
 }
 
 // Item prints text behind a front. On a terminal its lines end between words and begin where the text
