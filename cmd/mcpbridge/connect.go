@@ -94,6 +94,9 @@ func (e *clientEditor) connect(c *clients.Client, cfg *config.Config, flags conn
 	}
 	written := false
 	for _, f := range files {
+		if entry.Token != "" && !e.dryRun {
+			e.makePrivate(f)
+		}
 		done := e.change(f, "connected", "unchanged", nil, func(text []byte) ([]byte, error) {
 			for _, n := range f.Duplicates(text) {
 				e.note(n.String())
@@ -109,6 +112,17 @@ func (e *clientEditor) connect(c *clients.Client, cfg *config.Config, flags conn
 		return tokens.Remove(cfg.TokenFile(), c.Name)
 	}
 	return nil
+}
+
+// makePrivate lets only the user read a file, which is to have a token.
+func (e *clientEditor) makePrivate(f *clients.File) {
+	info, err := os.Stat(f.Open())
+	if err != nil || info.Mode().Perm()&0o077 == 0 {
+		return
+	}
+	if err := os.Chmod(f.Open(), info.Mode().Perm()&^0o077); err != nil {
+		e.note(fmt.Sprintf("other users may be able to read the token in %s: %v", f.Path, err))
+	}
 }
 
 // takesURL returns the entry with the URL of serve, if the client takes one.
