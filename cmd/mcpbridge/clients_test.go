@@ -56,3 +56,20 @@ func TestConnectModes(t *testing.T) {
 		}
 	}
 }
+
+// The config of tokens need not exist, and nothing is made of it, or changed in it without need.
+func TestDisconnectWithoutToken(t *testing.T) {
+	_, config := cursorHome(t)
+	runs(t, "connect", "--config", config, "cursor")
+	runs(t, "disconnect", "cursor")
+	for _, dir := range []string{os.Getenv("XDG_CONFIG_HOME"), os.Getenv("HOME") + "/Library"} {
+		if _, err := os.Stat(dir); err == nil {
+			t.Errorf("%s was made", dir)
+		}
+	}
+	runs(t, "connect", "--config", config, "cursor")
+	if err := os.Chmod(config, 0o444); err != nil {
+		t.Fatal(err)
+	}
+	runs(t, "disconnect", "--config", config, "cursor")
+}

@@ -247,18 +247,18 @@ func (e *clientEditor) revoke(c *clients.Client, files []*clients.File, path str
 			return
 		}
 	}
-	removed, err := e.update(path, path, func(text []byte) ([]byte, error) {
-		root, err := edit.Read(edit.JSON, text)
-		tokens, _ := root.At("tokens")
-		token, _ := tokens.At(c.Name)
-		if err != nil || string(token.Value) != `"${`+tokenVariable(c)+`}"` {
-			return text, err
-		}
-		if len(tokens.Members) == 1 {
-			return edit.Remove(edit.JSON, text, []string{"tokens"})
-		}
-		return edit.Remove(edit.JSON, text, []string{"tokens", c.Name})
-	}, nil)
+	removed := false
+	text, err := readFile(path)
+	at, bad := oldToken(text, c)
+	if err = cmp.Or(err, bad); at != nil {
+		removed, err = e.update(path, path, func(text []byte) ([]byte, error) {
+			at, err := oldToken(text, c)
+			if at == nil {
+				return text, err
+			}
+			return edit.Remove(edit.JSON, text, at)
+		}, nil)
+	}
 	switch {
 	case err != nil:
 		e.fault(path, err)
@@ -278,6 +278,20 @@ func (e *clientEditor) revoke(c *clients.Client, files []*clients.File, path str
 	if err != nil {
 		e.fault(kept, err)
 	}
+}
+
+// oldToken returns what a config has of a client's token, as earlier versions wrote it: a path, or nil.
+func oldToken(text []byte, c *clients.Client) ([]string, error) {
+	root, err := edit.Read(edit.JSON, text)
+	tokens, _ := root.At("tokens")
+	token, _ := tokens.At(c.Name)
+	switch {
+	case err != nil || string(token.Value) != `"${`+tokenVariable(c)+`}"`:
+		return nil, err
+	case len(tokens.Members) == 1:
+		return []string{"tokens"}, nil
+	}
+	return []string{"tokens", c.Name}, nil
 }
 
 // isTouched reports whether the bridge has changed a file.
