@@ -73,3 +73,15 @@ func TestDisconnectWithoutToken(t *testing.T) {
 	}
 	runs(t, "disconnect", "--config", config, "cursor")
 }
+
+// The difference that brings back what was moved has no secret of it.
+func TestDisconnectShowsNoSecret(t *testing.T) {
+	cursor, config := cursorHome(t)
+	if err := os.WriteFile(cursor, []byte(`{"mcpServers": {"a": {"command": "fakeserver", "env": {"API_KEY": "some-secret-of-a"}}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	runs(t, "import", "--config", config, "--move", "cursor")
+	if out := runs(t, "disconnect", "--dry-run", "--config", config, "cursor"); !strings.Contains(out, `"API_KEY": "`+hidden+`"`) || strings.Contains(out, "some-secret") {
+		t.Errorf("got %s", out)
+	}
+}

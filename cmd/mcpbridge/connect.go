@@ -314,6 +314,9 @@ func (e *clientEditor) disconnect(f *clients.File) {
 		if err != nil || text == nil {
 			return text, err
 		}
+		if e.dryRun { // the difference may have it
+			e.hide(f.Open(), before)
+		}
 		out, err := f.Disconnect(text, before)
 		if err != nil || before == nil {
 			if len(out) == 0 {
