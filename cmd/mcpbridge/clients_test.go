@@ -85,3 +85,14 @@ func TestDisconnectShowsNoSecret(t *testing.T) {
 		t.Errorf("got %s", out)
 	}
 }
+
+// The bridge itself is not imported, by whatever name of this computer it is reached.
+func TestImportLeavesOutBridge(t *testing.T) {
+	cursor, config := cursorHome(t)
+	if err := os.WriteFile(cursor, []byte(`{"mcpServers": {"tools": {"url": "http://localhost:7332/mcp"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := runs(t, "import", "--config", config, "cursor"); !strings.HasPrefix(out, "nothing to add") {
+		t.Errorf("got %s", out)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -183,10 +184,15 @@ func (e *clientEditor) newImport(path string) (*clients.Import, error) {
 func isBridge(program, own string, cfg *config.Config) bool {
 	if u, err := url.Parse(program); err == nil && u.Host != "" {
 		at, err := serveURL(cfg, false)
-		return err == nil && strings.EqualFold(u.Host, at.Host)
+		return err == nil && (strings.EqualFold(u.Host, at.Host) || u.Port() == at.Port() && isLoopback(u.Hostname()) && isLoopback(at.Hostname()))
 	}
 	name := strings.TrimSuffix(strings.ToLower(program[strings.LastIndexAny(program, `/\`)+1:]), ".exe")
 	return name == "mcpbridge" || program != "" && program == own
+}
+
+// isLoopback reports whether a host is this computer by any of its names for itself.
+func isLoopback(host string) bool {
+	return strings.EqualFold(host, "localhost") || net.ParseIP(host).IsLoopback()
 }
 
 // readServers takes the servers of a file.
