@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -233,9 +234,11 @@ func (c *control) manage(name, what string, do func(*mcpclient.Client)) (done st
 			return "", fmt.Errorf("node %s runs %s for all: give this command on its machine", node, name)
 		}
 	}
-	for _, client := range clients {
-		do(client)
+	var doing sync.WaitGroup
+	for _, client := range clients { // at once, as each may take almost as long as the answer may
+		doing.Go(func() { do(client) })
 	}
+	doing.Wait()
 	return what + " " + name, err
 }
 
