@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -167,6 +168,9 @@ func (l *loginRun) run(ctx context.Context) error {
 	}
 	down := !st.Up() // so it is in what runs
 	err = client.Login(ctx, l.scopes, l.prompt(ctx))
+	if err != nil && errors.Is(ctx.Err(), context.Canceled) { // interrupted
+		return ctx.Err()
+	}
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = cause
 	}
