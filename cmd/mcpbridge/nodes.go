@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -192,6 +193,8 @@ func runDrain(ctx context.Context, args []string, std streams) error {
 			return err
 		case a.Error != "":
 			lossy = append(lossy, errors.New(a.Error))
+		case r.json:
+			fmt.Fprintf(std.out, "%s\n", line)
 		default:
 			output.Item(std.out, "", a.Done)
 		}

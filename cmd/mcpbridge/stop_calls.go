@@ -107,6 +107,10 @@ func (r *remote) stopCalls(ctx context.Context, reason string, lift bool, std st
 		all.Denied, all.Running = all.Denied+of.Denied, all.Running+of.Running
 		return err
 	})
+	if r.json {
+		all.Done = done
+		return cmp.Or(json.NewEncoder(std.out).Encode(all), err)
+	}
 	told := plural(asked, "program") + " told"
 	if !lift && asked > 0 {
 		told += fmt.Sprintf("; %s waiting for approval denied, %s still running", plural(all.Denied, "call"), plural(all.Running, "call"))
