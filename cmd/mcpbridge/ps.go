@@ -483,6 +483,8 @@ func (r *remote) change(ctx context.Context, std streams) error {
 		return r.nothingRuns()
 	case len(failed) > 0 && (!done || r.Arg(0) == ""):
 		return &exitError{exitUsage, strings.Join(failed, "\n")}
+	case !done && len(failed) == 0:
+		return &exitError{exitAway, "what was asked has ended before it answered (mcpbridge ps lists what runs)"}
 	}
 	return nil
 }

@@ -4,12 +4,15 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/gofrs/flock"
@@ -17,6 +20,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/fleet/fleettest"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
 )
 
 // What a program says counts, though another one does not answer as it should.
@@ -69,4 +73,26 @@ func refuse(t *testing.T, place string) {
 			conn.Close()
 		}
 	}()
+}
+
+// A program that ends before it has answered has not done what it was asked.
+func TestNoAnswer(t *testing.T) {
+	setFolders(t)
+	place, err := daemon.OfProcess("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, release, err := place.Listen(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	var serving sync.WaitGroup
+	defer serving.Wait()
+	defer ln.Close()
+	server := &daemon.Server{Log: slog.New(slog.DiscardHandler), Command: func(context.Context, *daemon.Command, io.Writer) error { return nil }}
+	serving.Go(func() { _ = server.Serve(t.Context(), ln) })
+	if code, out, errs := runWith("reload"); code != exitAway || !strings.Contains(errs, "has ended before it answered") {
+		t.Errorf("exit code %d: %s%s", code, out, errs)
+	}
 }
