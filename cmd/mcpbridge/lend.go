@@ -38,6 +38,7 @@ func runLend(ctx context.Context, args []string, std streams) error {
 	tokenFile := f.String("token-file", "", "read the hub's token from this `FILE`")
 	insecure := f.Bool("insecure", false, "send the token and all calls without TLS, also to another machine")
 	f.addProfile()
+	f.Lookup("profile").Usage = "lend only what this `PROFILE` of the config has"
 	var hub *url.URL
 	f.prepare = func([]string) (err error) {
 		if hub, err = hubURL(*to, *insecure); err == nil {

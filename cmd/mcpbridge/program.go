@@ -293,7 +293,7 @@ func (f *sourceFlags) parse(args []string) (*config.Config, []string, error) {
 	f.Lookup("upstream").Hidden = f.inConfig
 	f.BoolVar(&f.strict, "strict", false, "exit if any native tool is unusable, instead of skipping it")
 	f.StringVar(&f.logLevel, "log-level", "", "log to standard error from this `LEVEL`: debug, info, warn or error")
-	f.DurationVar(&f.timeout, "connect-timeout", 0, "wait for each server to connect for this `DURATION`, such as 90s or 2m (default \"connectTimeout\" in the config, else 30s)")
+	f.DurationVar(&f.timeout, "connect-timeout", 0, "wait for each server to connect for this `DURATION`, such as 90s or 2m (default: its \"connectTimeout\", else 30s)")
 	if f.split != nil {
 		args = f.split(args)
 	}

@@ -114,7 +114,7 @@ func (f *sourceFlags) runShim(ctx context.Context, std streams) error {
 	case err != nil:
 		return err
 	}
-	for _, flag := range [][2]string{{"log-level", "log.level"}, {"connect-timeout", "connectTimeout"}} {
+	for _, flag := range [][2]string{{"log-level", "log.level"}, {"connect-timeout", "the connectTimeout of each server"}} {
 		if f.Changed(flag[0]) {
 			fmt.Fprintf(std.err, "mcpbridge: --%s has no effect here, as the servers are shared with other windows: set %s in the config, or add --alone\n", flag[0], flag[1])
 		}
