@@ -93,6 +93,14 @@ func (r *runner) checkBudget() error {
 	return budget.allow(r.ctx, r.caller.Principal.Name)
 }
 
+// spend counts what a turn has used, whatever becomes of it. The turn may be nil.
+func (r *runner) spend(turn *Turn) {
+	if turn != nil {
+		r.charge(turn)
+		r.run.Usage = r.run.Usage.Add(turn.Usage)
+	}
+}
+
 // charge sets the cost of a turn, and adds it to what the caller has spent.
 func (r *runner) charge(turn *Turn) {
 	info := r.info()

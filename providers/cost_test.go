@@ -99,3 +99,25 @@ func TestBudget(t *testing.T) {
 		}
 	})
 }
+
+// What a turn has used counts though it broke off and is asked for again, at the price of its model.
+func TestCostOfTurnAgain(t *testing.T) {
+	cut := func(context.Context) error {
+		return &providers.APIError{Status: 200, Again: true, Message: "overloaded"}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		spent := book{}
+		task := falls(play(stream("", cut), stream("", cut), stream("", cut)), play(stream("", cut), says("ok")), play())
+		task.Options.Info = func(_, model string) *providers.ModelInfo {
+			return map[string]*providers.ModelInfo{"a": {Input: 1000}, "b": {Input: 2000, Output: 2000}}[model]
+		}
+		task.Options.Budget = &providers.Budget{Day: 1, Ledger: spent}
+		r, _, err := run(t, session(t), task)
+		if err != nil || r.Text != "ok" || r.Turns != 1 || r.Usage.Input != 14 || r.Usage.Output != 5 || math.Abs(r.Usage.Cost-0.035) > 1e-9 {
+			t.Errorf("%v: %+v", err, r)
+		}
+		if day := time.Now().UTC().Format(time.DateOnly); math.Abs(spent[day]-0.035) > 1e-9 {
+			t.Errorf("spent %v", spent)
+		}
+	})
+}

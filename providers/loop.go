@@ -191,9 +191,7 @@ func (r *runner) turns() error {
 	for {
 		turn, err := r.turn()
 		if turn != nil {
-			r.charge(turn)
 			r.run.Turns++
-			r.run.Usage = r.run.Usage.Add(turn.Usage)
 		}
 		var stop Stop
 		switch {

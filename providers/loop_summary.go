@@ -34,6 +34,7 @@ func (r *runner) summarizeOldest(count int) {
 			r.emit(e)
 		}
 	})
+	r.spend(turn)
 	if r.ctx.Err() != nil {
 		return
 	}
@@ -41,8 +42,6 @@ func (r *runner) summarizeOldest(count int) {
 		r.note("the oldest messages could not be summarized")
 		return
 	}
-	r.charge(turn)
-	r.run.Usage = r.run.Usage.Add(turn.Usage)
 	r.run.Summary = strings.TrimSpace(turn.Message.Text())
 }
 

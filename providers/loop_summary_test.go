@@ -3,6 +3,7 @@ package providers_test
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 
@@ -43,18 +44,18 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// Without a summary the messages are left out all the same.
+// Without a summary the messages are left out all the same, and what was used for it counts.
 func TestNoSummary(t *testing.T) {
 	tooLong := fails(&providers.APIError{Status: 400, Code: "context_length_exceeded", Message: "too long"})
-	p := play(says("one"), tooLong, tooLong, says("two"))
+	p := play(says("one"), tooLong, stream("", func(context.Context) error { return io.ErrUnexpectedEOF }), says("two"))
 	var l listener
 	c := providers.NewConversation(providers.Candidate{Provider: p}).Options(providers.Options{Shorten: true, Summarize: true}).Listen(l.hear)
 	_, c, err := c.Prompt(t.Context(), "1")
 	if err == nil {
 		_, c, err = c.Prompt(t.Context(), "2")
 	}
-	if err != nil || c.Run().Summary != "" || show(p.request(3).Messages) != "user: 2\n" || !strings.Contains(l.String(), "could not be summarized") {
-		t.Errorf("%v: %s\n%s", err, show(p.request(3).Messages), &l)
+	if err != nil || c.Run().Summary != "" || c.Run().Usage.Input != 11 || show(p.request(3).Messages) != "user: 2\n" || !strings.Contains(l.String(), "could not be summarized") {
+		t.Errorf("%v: %+v, %s\n%s", err, c.Run().Usage, show(p.request(3).Messages), &l)
 	}
 }
 

@@ -34,6 +34,7 @@ func (r *runner) turn() (*Turn, error) {
 		r.fit()
 		begun := false // the turn has output
 		turn, err := r.provider.Turn(r.ctx, r.request(), r.filter(&begun))
+		r.spend(turn)
 		switch {
 		case err == nil && turn == nil:
 			return nil, fmt.Errorf("provider %s returned neither a turn nor an error", r.provider.Name())
