@@ -33,7 +33,8 @@ func (r *runner) turn() (*Turn, error) {
 	for {
 		r.fit()
 		begun := false // the turn has output
-		turn, err := r.provider.Turn(r.ctx, r.request(), r.filter(&begun))
+		req := r.request()
+		turn, err := r.provider.Turn(r.ctx, req, r.filter(&begun))
 		r.spend(turn)
 		switch {
 		case err == nil && turn == nil:
@@ -49,7 +50,7 @@ func (r *runner) turn() (*Turn, error) {
 		case errors.Is(err, ErrNoTools):
 			err = r.withoutTools(err)
 		case begun:
-		case r.excludeRefused(err), r.dropTooLong(err):
+		case r.excludeRefused(err, req.Tools), r.dropTooLong(err):
 			err = nil
 		case brokeOff(turn, err):
 			err = r.restart(err)
@@ -240,15 +241,15 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// excludeRefused leaves out the tool for which a provider refused the whole request. It
-// reports false if the error has another reason, or the tool is one of Request.Tools.
-func (r *runner) excludeRefused(err error) bool {
+// excludeRefused leaves out the tool, of those that were sent, for which a provider refused the whole
+// request. It reports false if the error has another reason, or the tool is one of Request.Tools.
+func (r *runner) excludeRefused(err error, sent *ToolSet) bool {
 	var e *APIError
 	if !errors.As(err, &e) || e.Status != http.StatusBadRequest && e.Status != http.StatusUnprocessableEntity ||
-		r.set == nil || r.refused >= r.limits.Refused {
+		sent.Len() == 0 || r.refused >= r.limits.Refused {
 		return false
 	}
-	tool := refusedTool(e.Message, r.set.Encoded(r.provider.Format()))
+	tool := refusedTool(e.Message, sent.Encoded(r.provider.Format()))
 	if tool == "" || r.task.Request.Tools.Find(tool) != nil {
 		return false
 	}

@@ -67,6 +67,17 @@ func TestQuarantine(t *testing.T) {
 	}
 }
 
+// The index in an error is that of the tools which were sent.
+func TestQuarantineOfSome(t *testing.T) {
+	p := play(fails(&providers.APIError{Status: 400, Message: "tools[0]: bad"}), says("ok"))
+	task := ask(p, "go")
+	task.Must = &providers.Selection{Match: []string{"b", "c"}}
+	_, events, err := run(t, session(t, function(t, "a", "", nothing), function(t, "b", "", nothing), function(t, "c", "", nothing)), task)
+	if err != nil || offered(p.request(0), p.Format()) != "b c" || offered(p.request(1), p.Format()) != "a c" || p.request(1).Choice != "c" {
+		t.Errorf("%v: offered %s, then %s\n%s", err, offered(p.request(0), p.Format()), offered(p.request(1), p.Format()), events)
+	}
+}
+
 func TestQuarantineEnds(t *testing.T) {
 	var steps []step
 	var tools []bridge.Tool
