@@ -204,3 +204,15 @@ func TestAnswerRefused(t *testing.T) {
 		t.Errorf("%v: %+v\n%s", err, r, events)
 	}
 }
+
+// A provider that refuses the tool for the answer too is asked in words.
+func TestAnswerToolRefused(t *testing.T) {
+	p := play(noAnswer(true), fails(&providers.APIError{Status: 400, Message: "Invalid schema for function 'final_answer': too deep"}), says(`{"city":"Rome","people":3}`))
+	r, events, err := run(t, session(t, adder(t)), asking(p, providers.AnswerFormat{Schema: json.RawMessage(citySchema)}))
+	if err != nil || r.Text != `{"city":"Rome","people":3}` || !strings.Contains(events, "note tool final_answer is left out, script refuses it: ") {
+		t.Fatalf("%v after %d requests\n%s", err, len(p.requests), events)
+	}
+	if q := p.request(2); q.Tools.Len() != 1 || q.Choice != providers.ChoiceAuto || !strings.Contains(q.System, citySchema) {
+		t.Errorf("asked with %+v", q)
+	}
+}

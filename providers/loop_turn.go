@@ -254,7 +254,11 @@ func (r *runner) excludeRefused(err error, sent *ToolSet) bool {
 		return false
 	}
 	r.refused++
-	r.listed.exclude(modelKey(r.provider, r.task.Request.Model), tool)
+	if r.answer.is(answerByTool) && tool == r.answer.tool {
+		r.answer.way = answerInWords
+	} else {
+		r.listed.exclude(modelKey(r.provider, r.task.Request.Model), tool)
+	}
 	r.note("tool %s is left out, %s refuses it: %s", tool, r.provider.Name(), clip(strings.TrimSpace(e.Message), 300))
 	r.offerTools()
 	return true
