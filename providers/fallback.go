@@ -45,7 +45,7 @@ func (r *runner) fallBack(err error) bool {
 		r.task.Request.Settings.Answer = answer
 		r.answer.way = answerNatively
 	}
-	r.stoodIn, r.toolless, r.run.noTools, r.restarts, r.bytesPerToken = false, false, false, 0, 0
+	r.stoodIn, r.toolless, r.restarts, r.bytesPerToken = false, false, 0, 0
 	r.model = next.name() + "/" + next.Model
 	r.emit(Event{Type: EventNote, Text: fmt.Sprintf("%s failed: %v: %s goes on", before, err, modelName(next.Provider, next.Model)), Model: r.model})
 	r.log.Warn("a model failed, and another goes on", "model", before, "next", modelName(next.Provider, next.Model), "error", err)

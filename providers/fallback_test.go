@@ -92,3 +92,18 @@ func TestFallbackAndRules(t *testing.T) {
 		t.Errorf("%v: asked about %q", err, asked)
 	}
 }
+
+// A fallback without tools does not tell of the model of a conversation.
+func TestFallbackAndConversation(t *testing.T) {
+	first, second := play(fails(&providers.APIError{Status: 503, Message: "away"}), says("back")), play(says("ok"))
+	c := talk(t, first).Tool(adder(t)).Options(providers.Options{Toolless: true, Fallbacks: []providers.Fallback{{Candidate: providers.Candidate{Provider: second, NoTools: true}}}})
+	for _, want := range []string{"ok", "back"} {
+		var err error
+		if _, c, err = c.Prompt(t.Context(), "go"); err != nil || c.Run().Text != want {
+			t.Fatalf("%q, %v", c.Run().Text, err)
+		}
+	}
+	if first.request(1).Tools.Len() != 1 || second.request(0).Tools.Len() != 0 {
+		t.Errorf("offered %d tools, the fallback %d", first.request(1).Tools.Len(), second.request(0).Tools.Len())
+	}
+}

@@ -62,7 +62,7 @@ type Run struct {
 	// Summary is the model's own of the messages that are left out; "" without Options.Summarize.
 	Summary string `json:"summary,omitempty"`
 
-	noTools bool // the model does not support tools
+	noTools bool // the model of the task does not support tools
 }
 
 // closed returns the messages for another prompt, and the calls that are deferred: each call that

@@ -182,7 +182,7 @@ func (r *runner) withoutTools(err error) error {
 	}
 	name := modelName(r.provider, r.task.Request.Model)
 	opts := &r.task.Options
-	r.run.noTools = true
+	r.run.noTools = r.run.noTools || r.fallen == 0
 	switch {
 	case opts.StandIn != nil && !r.stoodIn:
 		r.stoodIn = true
