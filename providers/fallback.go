@@ -49,7 +49,6 @@ func (r *runner) fallBack(err error) bool {
 	r.model = next.name() + "/" + next.Model
 	r.emit(Event{Type: EventNote, Text: fmt.Sprintf("%s failed: %v: %s goes on", before, err, modelName(next.Provider, next.Model)), Model: r.model})
 	r.log.Warn("a model failed, and another goes on", "model", before, "next", modelName(next.Provider, next.Model), "error", err)
-	r.listed = nil // offers the tools anew
 	return true
 }
 

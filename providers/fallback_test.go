@@ -107,3 +107,20 @@ func TestFallbackAndConversation(t *testing.T) {
 		t.Errorf("offered %d tools, the fallback %d", first.request(1).Tools.Len(), second.request(0).Tools.Len())
 	}
 }
+
+// The last known list is offered to a fallback, too, if it cannot be read again.
+func TestFallbackAndList(t *testing.T) {
+	source := newStub(t, `{"name":"f","inputSchema":{"type":"object"}}`)
+	s, err := providers.NewToolbox(source).Open(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaves := func(context.Context, *providers.Request, func(providers.Event)) (*providers.Turn, error) {
+		source.err = errors.New("away")
+		return nil, &providers.APIError{Status: 503, Message: "away"}
+	}
+	second := play(says("ok"))
+	if r, _, err := run(t, s, falls(play(leaves), second, play())); err != nil || r.Text != "ok" || second.request(0).Tools.Len() != 1 {
+		t.Errorf("%v: %+v", err, r)
+	}
+}

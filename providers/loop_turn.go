@@ -60,7 +60,7 @@ func (r *runner) turn() (*Turn, error) {
 		case begun, r.ctx.Err() != nil, !r.fallBack(err):
 			return turn, err
 		default:
-			if err := cmp.Or(r.refresh(), r.checkBudget()); err != nil {
+			if err := cmp.Or(r.offer(), r.checkBudget()); err != nil {
 				return nil, err
 			}
 		}
@@ -92,6 +92,11 @@ func (r *runner) refresh() error {
 		return nil // the last known list is better than none
 	}
 	r.listed = now
+	return r.offer()
+}
+
+// offer offers the tools of the current list to the model, unless it is known not to support any.
+func (r *runner) offer() error {
 	r.offerTools()
 	if r.task.NoTools && !r.stoodIn && r.set != nil {
 		return r.withoutTools(fmt.Errorf("%s: %w", modelName(r.provider, r.task.Request.Model), ErrNoTools))
