@@ -214,9 +214,12 @@ func (r *runner) turns() error {
 func (r *runner) follow(turn *Turn) (Stop, error) {
 	m := &turn.Message
 	switch stop := turn.Stop; {
-	case stop == StopPaused && len(m.Calls()) == 0 && r.pauses < r.limits.Pauses:
-		r.pauses++
-		r.addMessage(*m)
+	case stop == StopPaused && len(m.Calls()) == 0:
+		r.addMessage(*m) // unchanged, also if a later run continues it
+		if r.pauses++; r.pauses > r.limits.Pauses {
+			r.tellHeld(m)
+			return stop, nil
+		}
 		return "", nil
 	case stop == StopMalformed && r.malformed < r.limits.Malformed:
 		r.malformed++

@@ -247,6 +247,22 @@ func TestPausedIsUnchanged(t *testing.T) {
 	}
 }
 
+// So is one that ends the run, since the provider pauses too often, by a prompt without text.
+func TestPausedTooOften(t *testing.T) {
+	p := play(turn(providers.StopPaused, txt("searching")), turn(providers.StopPaused, txt("more")), says("found"))
+	c := providers.NewConversation(providers.Candidate{Provider: p}).Options(providers.Options{Limits: providers.Limits{Pauses: 1}})
+	_, c, err := c.Prompt(t.Context(), "go")
+	if err != nil || c.Run().Stop != providers.StopPaused {
+		t.Fatalf("%s, %v", c.Run().Stop, err)
+	}
+	if _, c, err = c.Prompt(t.Context(), ""); err != nil || c.Run().Text != "found" {
+		t.Errorf("%q, %v", c.Run().Text, err)
+	}
+	if sent := p.request(2).Messages; len(sent) != 3 || string(sent[2].Raw.Of("script")) != `[{"type":"text","text":"more"}]` {
+		t.Errorf("sent back: %+v", sent)
+	}
+}
+
 func TestLimits(t *testing.T) {
 	n := 0
 	again := func(ids ...string) step {

@@ -197,6 +197,9 @@ func (c *history) add(next *content) {
 		c.last.results = append(c.last.results, next.results...)
 		c.last.rest = append(c.last.rest, next.rest...)
 	default:
+		if c.last.role == "assistant" {
+			c.last.rest = settled(c.last.rest)
+		}
 		c.json = c.last.appendTo(c.json)
 		if c.last.role == "user" {
 			c.users = append(c.users, len(c.json))
@@ -232,6 +235,31 @@ func (e *encoder) assistant(m *providers.Message) (content [][]byte) {
 		case providers.PartCall:
 			content = append(content, e.call(part.Call))
 		}
+	}
+	return content
+}
+
+// settled returns the content of a turn of the assistant behind which the user goes on. Of a turn that was paused and not
+// continued, uses of the API's own tools that have no result are left out ("tool use with id … was found without a
+// corresponding … block"), unless they wait for calls in the same turn.
+func settled(content [][]byte) [][]byte {
+	open := map[string]bool{} // the ids of uses without a result
+	for _, b := range content {
+		switch kind := rawjson.TextAt(b, "type"); {
+		case kind == typeToolUse:
+			return content
+		case strings.HasSuffix(kind, "_"+typeToolUse):
+			open[rawjson.TextAt(b, "id")] = true
+		case strings.HasSuffix(kind, "_tool_result"):
+			delete(open, rawjson.TextAt(b, "tool_use_id"))
+		}
+	}
+	if len(open) == 0 {
+		return content
+	}
+	content = slices.DeleteFunc(content, func(b []byte) bool { return open[rawjson.TextAt(b, "id")] })
+	for len(content) > 0 && !saysMore(content[len(content)-1]) {
+		content = content[:len(content)-1]
 	}
 	return content
 }

@@ -117,6 +117,8 @@ func histories() []conversation {
 		{"a turn of nothing but thinking", []providers.Message{hello, raw(`{"content":[{"type":"thinking","thinking":"Hm.","signature":"c2ln"},{"type":"text","text":" "},{"type":"redacted_thinking","data":"eA=="}]}`), providers.UserText("And?")}},
 		{"what the API has answered to is not told again", []providers.Message{{Role: providers.RoleUser, Parts: []providers.Part{{Type: providers.PartFile, MimeType: "audio/wav", Data: []byte("wave")}}}, raw(`{"content":[{"type":"text","text":"I hear nothing."}]}`), providers.UserText("And now?")}},
 		{"a pause goes on", []providers.Message{hello, raw(`{"content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}}],"container":{"id":"container_1","expires_at":"2001-01-01T00:00:00Z"}}`), raw(`{"content":[{"type":"text","text":"It is."}],"container":null}`)}},
+		{"a pause does not go on", []providers.Message{hello, raw(`{"content":[{"type":"text","text":"Let me see."},{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}},{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]},{"type":"thinking","thinking":"Hm.","signature":"c2ln"},{"type":"server_tool_use","id":"srvtoolu_2","name":"web_search","input":{}}]}`), providers.UserText("And?"),
+			raw(`{"content":[{"type":"thinking","thinking":"Hm.","signature":"c2ln"},{"type":"mcp_tool_use","id":"mcptoolu_1","name":"f","server_name":"s","input":{}}]}`), providers.UserText("And?")}},
 		{"messages that say nothing", []providers.Message{hello, raw(`{"content":[]}`), providers.UserText(" "), {Role: providers.RoleAssistant}, providers.UserText("Are you there?")}},
 	}
 	var out []conversation
