@@ -45,7 +45,7 @@ func (p *Provider) encode(req *providers.Request) (x providers.Exchange, err err
 		b = rawjson.Raw(b, "tools", e.tools(set))
 		b = append(b, e.choice()...)
 	}
-	if b, err = settings(b, &req.Settings); err != nil {
+	if b, err = e.settings(b); err != nil {
 		return x, err
 	}
 	if id := e.containerID(); id != nil {
@@ -54,8 +54,9 @@ func (p *Provider) encode(req *providers.Request) (x providers.Exchange, err err
 	return providers.Exchange{Path: path, Body: append(b, '}'), Member: "messages", Messages: messages, Notes: e.notes}, nil
 }
 
-// settings appends the settings of a request, but for MaxTokens and Serial.
-func settings(b []byte, s *providers.Settings) ([]byte, error) {
+// settings appends the settings of the request, but for MaxTokens and Serial.
+func (e *encoder) settings(b []byte) ([]byte, error) {
+	s := e.compatible()
 	if s.Temperature != nil {
 		b = rawjson.Number(b, "temperature", *s.Temperature)
 	}
@@ -65,19 +66,16 @@ func settings(b []byte, s *providers.Settings) ([]byte, error) {
 	if len(s.Stop) > 0 {
 		b = rawjson.Raw(b, "stop_sequences", rawjson.Strings(s.Stop))
 	}
-	effort, budget := s.Effort, int(s.Thinking)
-	if s.MaxTokens > 0 && budget >= s.MaxTokens { // which the API refuses
-		budget = s.MaxTokens / 2
-	}
-	switch {
+	effort := s.Effort
+	switch tokens := budget(s); {
 	case effort == "none", s.Thinking == providers.ThinkingOff:
 		b, effort = rawjson.Raw(b, "thinking", `{"type":"disabled"}`), ""
 	case s.Thinking == providers.ThinkingOn:
 		b = rawjson.Raw(b, "thinking", `{"type":"adaptive","display":"summarized"}`)
-	case s.Thinking > 0 && budget < min(int(s.Thinking), minBudget): // the answer has to have some room
+	case s.Thinking > 0 && tokens == 0:
 		b = rawjson.Raw(b, "thinking", `{"type":"disabled"}`)
 	case s.Thinking > 0:
-		b = append(rawjson.Number(rawjson.Raw(b, "thinking", `{"type":"enabled"`), "budget_tokens", float64(budget)), '}')
+		b = append(rawjson.Number(rawjson.Raw(b, "thinking", `{"type":"enabled"`), "budget_tokens", float64(tokens)), '}')
 	}
 	if effort == "minimal" {
 		effort = "low"
@@ -97,6 +95,53 @@ func settings(b []byte, s *providers.Settings) ([]byte, error) {
 		b = rawjson.Raw(b, "output_config", append(output, '}'))
 	}
 	return b, nil
+}
+
+// budget returns the tokens of thinking, which must be fewer than those of the turn; 0 for none, or if the answer
+// would have no room.
+func budget(s *providers.Settings) int {
+	tokens := max(0, int(s.Thinking))
+	if s.MaxTokens > 0 && tokens >= s.MaxTokens {
+		tokens = s.MaxTokens / 2
+	}
+	if tokens < min(int(s.Thinking), minBudget) {
+		return 0
+	}
+	return tokens
+}
+
+// minTopP is the least top_p beside thinking.
+const minTopP = 0.95
+
+// compatible returns the settings that the API takes together. The config may have set thinking for a client that knows
+// nothing of it: where the client forces a call ("Thinking may not be enabled when tool_choice forces tool use") there is
+// none, and otherwise it goes before temperature and top_p ("may only be set to 1 when thinking is enabled or in adaptive
+// mode", "must be greater than or equal to 0.95 or unset").
+func (e *encoder) compatible() *providers.Settings {
+	s, choice := e.req.Settings, e.req.Choice
+	switch thinks := s.Thinking == providers.ThinkingOn || budget(&s) > 0; {
+	case !thinks, s.Effort == "none":
+	case choice != providers.ChoiceAuto && choice != providers.ChoiceNone && len(e.req.Tools.Encoded(format).Tools) > 0:
+		s.Thinking = providers.ThinkingDefault
+		e.leaveOut("thinking", "a tool call is required")
+	default:
+		if s.Temperature != nil && *s.Temperature != 1 {
+			s.Temperature = nil
+			e.leaveOut("temperature", "a model that thinks takes only 1")
+		}
+		if s.TopP != nil && *s.TopP < minTopP {
+			s.TopP = nil
+			e.leaveOut("top_p", "a model that thinks takes none below 0.95")
+		}
+	}
+	return &s
+}
+
+// leaveOut notes that a setting is not sent, in the first turn of an answer.
+func (e *encoder) leaveOut(setting, why string) {
+	if last := len(e.req.Messages) - 1; last >= 0 && e.req.Messages[last].Role == providers.RoleUser {
+		e.notes = append(e.notes, fmt.Sprintf("%s: %s is left out: %s", name, setting, why))
+	}
 }
 
 // answerSchema returns the schema of an answer; the error wraps providers.ErrNoAnswer if the API cannot

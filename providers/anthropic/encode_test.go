@@ -51,6 +51,11 @@ func conversations() []conversation {
 		{"a budget of thinking", Options{}, providers.Request{Model: "claude-x", Messages: hello, Settings: providers.Settings{Thinking: 8000}}},
 		{"more thinking than tokens", Options{}, providers.Request{Model: "claude-x", Messages: hello, Settings: providers.Settings{MaxTokens: 4000, Thinking: 8000}}},
 		{"no room for thinking", Options{}, providers.Request{Model: "claude-x", Messages: hello, Settings: providers.Settings{MaxTokens: 100, Thinking: 8000}}},
+		{"thinking, and a tool that must be called", Options{}, providers.Request{Model: "claude-x", Messages: hello, Tools: weather, Choice: providers.ChoiceRequired, Settings: providers.Settings{Thinking: 8000, Effort: "high", Temperature: number(0)}}},
+		{"thinking, and a tool that cannot be called", Options{}, providers.Request{Model: "claude-x", Messages: hello, Choice: "get_weather", Settings: providers.Settings{Thinking: providers.ThinkingOn}}},
+		{"thinking, and a temperature", Options{}, providers.Request{Model: "claude-x", Messages: hello, Tools: weather, Settings: providers.Settings{Thinking: providers.ThinkingOn, Temperature: number(0.7), TopP: number(0.9)}}},
+		{"thinking, and a temperature that may be", Options{}, providers.Request{Model: "claude-x", Messages: hello, Settings: providers.Settings{Thinking: 8000, Temperature: number(1), TopP: number(0.95)}}},
+		{"thinking that is not, and a temperature", Options{}, providers.Request{Model: "claude-x", Messages: hello, Settings: providers.Settings{MaxTokens: 100, Thinking: 8000, Temperature: number(0.7)}}},
 		{"a text", Options{}, providers.Request{Model: "claude-x", Messages: hello}},
 		{"system, tools and settings", Options{}, providers.Request{Model: "claude-x", System: "Be kind.", Messages: hello, Tools: weather, Settings: providers.Settings{
 			MaxTokens: 100, Temperature: number(0), TopP: number(0.9), Serial: true, Body: json.RawMessage(`{"thinking":{"type":"enabled","budget_tokens":1024},"max_tokens":2000}`),
