@@ -207,3 +207,25 @@ func TestMessagesElsewhere(t *testing.T) {
 		t.Error(w.Body)
 	}
 }
+
+// Where the client lets the model think, what the config has for the temperature is not sent: the API refuses both.
+func TestMessagesThinkingAndTemperature(t *testing.T) {
+	for parameters, want := range map[string]string{
+		``:                               `"Temperature":0.5,"TopP":0.5`,
+		`"thinking":{"type":"disabled"}`: `"Temperature":0.5,"TopP":0.5`,
+		`"thinking":{"type":"enabled","budget_tokens":1024}`:                 `"Temperature":null,"TopP":null`,
+		`"thinking":{"type":"enabled","budget_tokens":1024},"temperature":1`: `"Temperature":1,"TopP":null`,
+	} {
+		f := newFront(t, says("ok"))
+		half := 0.5
+		f.settings = providers.Settings{Temperature: &half, TopP: &half}
+		status, body := f.postTo("/v1/messages", "", askMessages+strings.TrimSuffix("],"+parameters, ",")+"}")
+		if status != http.StatusOK {
+			t.Errorf("%s: %d %s", parameters, status, body)
+			continue
+		}
+		if got, _ := json.Marshal(f.requests[0].Settings); !strings.Contains(string(got), want) {
+			t.Errorf("%s: %s, want %s", parameters, got, want)
+		}
+	}
+}

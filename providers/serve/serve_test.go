@@ -87,7 +87,8 @@ type front struct {
 	*testing.T
 	*httptest.Server
 	*scripted
-	log bytes.Buffer // read after a response
+	settings providers.Settings // of its model
+	log      bytes.Buffer       // read after a response
 }
 
 func newFront(t *testing.T, turns ...providers.Turn) *front {
@@ -105,7 +106,7 @@ func newFront(t *testing.T, turns ...providers.Turn) *front {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { native.Close() })
-	f := &front{T: t, scripted: &scripted{turns: turns}}
+	f := &front{T: t, scripted: &scripted{turns: turns}, settings: providers.Settings{MaxTokens: 7}}
 	f.Server = httptest.NewServer(serve.New(serve.Options{
 		Toolbox: providers.NewToolbox(native),
 		Models:  func(context.Context) []string { return []string{"here/m"} },
@@ -114,7 +115,7 @@ func newFront(t *testing.T, turns ...providers.Turn) *front {
 			if !ours || model != "m" && model != "n" {
 				return providers.Candidate{}, providers.Settings{}, toolformat.Errorf(toolformat.NotFound, "model %s is unknown", id)
 			}
-			return providers.Candidate{Name: "here", Provider: f.scripted, Model: model}, providers.Settings{MaxTokens: 7}, nil
+			return providers.Candidate{Name: "here", Provider: f.scripted, Model: model}, f.settings, nil
 		},
 		Caller: func(r *http.Request) bridge.Caller {
 			return bridge.Caller{Principal: bridge.Principal{Name: r.Header.Get("Who")}}

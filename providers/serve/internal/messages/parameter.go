@@ -105,6 +105,9 @@ func (r *request) setThinking(s *providers.Settings, own bool) {
 	switch kind := rawjson.TextAt(r.Thinking, "type"); {
 	case own:
 		endpoint.AddMember(s, "thinking", r.Thinking)
+		if kind != "disabled" { // beside which the API refuses most of what the config may have for these
+			s.Temperature, s.TopP = r.Temperature, r.TopP
+		}
 	case kind == "disabled":
 		s.Effort, s.Thinking = "", providers.ThinkingOff
 	case kind == "enabled":
