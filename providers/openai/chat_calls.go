@@ -174,9 +174,14 @@ func (d *chatDecoder) Turn() *providers.Turn {
 // a response that is not streamed.
 func (d *chatDecoder) finalCalls() (calls []*chatCall, changed bool) {
 	for _, c := range d.calls {
-		if c.name == "" && c.given == "" && c.arguments() == "" {
+		switch {
+		case c.name != "":
+		case c.given == "" && c.arguments() == "":
 			changed = true // an empty item of a server
 			continue
+		default:
+			c.name, changed = unnamed, true
+			c.Child("function").Child("name").SetText(unnamed)
 		}
 		changed = c.complement(d.streamed) || changed
 		if all := d.unwrap(c.name, c.arguments()); all != nil {

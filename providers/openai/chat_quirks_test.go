@@ -169,6 +169,13 @@ var chatQuirks = []quirk{
 		calls:  `a now {}`,
 	},
 	{
+		name:   "a call without a name: sent back with one",
+		events: []string{delta(`[{"index":0,"id":"a","function":{"name":"","arguments":"{}"}},{"index":1,"id":"b","function":{"arguments":"{\"city\":1}"}}]`), callsEnd},
+		calls:  "a unnamed_call {}\nb unnamed_call {\"city\":1}",
+		raw: `{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"unnamed_call","arguments":"{}"},"type":"function"},` +
+			`{"id":"b","function":{"arguments":"{\"city\":1}","name":"unnamed_call"},"type":"function"}]}`,
+	},
+	{
 		name:   "finish_reason empty with calls (Snowflake)",
 		events: []string{delta(`[{"index":0,"id":"a","function":{"name":"now","arguments":"{}"}}]`), `{"choices":[{"index":0,"delta":{},"finish_reason":""}]}`, "[DONE]"},
 		calls:  "a now {}",

@@ -153,6 +153,9 @@ func argumentsText(arguments json.RawMessage) string {
 	return string((&providers.Call{Arguments: arguments}).Object())
 }
 
+// unnamed is the name of a call that has none: neither API takes it back without one.
+const unnamed = "unnamed_call"
+
 // An inner is a call in the arguments of another one.
 type inner struct{ name, arguments string }
 
@@ -173,7 +176,7 @@ func (r *reading) unwrap(name, arguments string) []inner {
 			return nil
 		}
 		parameters := string(wire.Lookup(use, "parameters"))
-		all = append(all, inner{strings.TrimPrefix(recipient, "functions."), string(providers.Arguments(parameters))})
+		all = append(all, inner{cmp.Or(strings.TrimPrefix(recipient, "functions."), unnamed), string(providers.Arguments(parameters))})
 	}
 	return all
 }

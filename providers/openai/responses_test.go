@@ -97,6 +97,12 @@ var responsesQuirks = []quirk{
 		raw:    `[` + callItem + `,` + strings.Replace(callItem, `"a"`, `"call_1_1"`, 1) + `,{"call_id":"call_1_2","type":"function_call","name":"now","arguments":"{}"}]`,
 	},
 	{
+		name:   "a call without a name: sent back with one",
+		events: []string{done("0", `{"type":"function_call","call_id":"a","arguments":"{}"}`), completed(`[]`)},
+		calls:  "a unnamed_call {}",
+		raw:    `[{"name":"unnamed_call","type":"function_call","call_id":"a","arguments":"{}"}]`,
+	},
+	{
 		name:   "the wrapper parallel, which nobody offered (parallel-tool-call-wrapper)",
 		events: []string{done("0", reasoningItem), done("1", `{"id":"fc_1","type":"function_call","status":"completed","arguments":`+wrappedCalls+`,"call_id":"a","name":"parallel"}`), completed(`[]`)},
 		calls:  "a add {\"city\":\"Rome\"}\ncall_1_1 now {}",

@@ -37,12 +37,15 @@ func (d *responsesDecoder) Turn() *providers.Turn {
 	return d.turn(parts, append(raw, ']'), d.stop(calls > 0, refused))
 }
 
-// functionCalls returns the items for a call: the item itself, with a unique id and with
+// functionCalls returns the items for a call: the item itself, with a unique id, with a name and
 // arguments; or an item for each call that is wrapped in it.
 func (d *responsesDecoder) functionCalls(item []byte) [][]byte {
 	given := rawjson.TextAt(item, "call_id")
 	if id := d.ids.Next(given); id != given {
 		item = wire.SetMember(item, "call_id", wire.AppendString(nil, id))
+	}
+	if rawjson.TextAt(item, "name") == "" {
+		item = wire.SetMember(item, "name", wire.AppendString(nil, unnamed))
 	}
 	arguments := argumentsAt(item)
 	if arguments == "" {
