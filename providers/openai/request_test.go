@@ -214,3 +214,18 @@ func TestToolsLeftOut(t *testing.T) {
 		}
 	}
 }
+
+// Reasoning behind which a turn has nothing else is not sent back.
+func TestReasoningAlone(t *testing.T) {
+	const said = `{"type":"message","role":"assistant","content":[]}`
+	for items, want := range map[string]string{
+		`[` + reasoningItem + `]`:                                                `[`,
+		`[` + said + `,` + reasoningItem + `]`:                                   `[` + said,
+		`[` + reasoningItem + `,` + reasoningItem + `,` + said + `]`:             `[` + reasoningItem + `,` + reasoningItem + `,` + said,
+		`[` + said + `,` + reasoningItem + `,{"type":"reasoning"},` + said + `]`: `[` + said + `,` + reasoningItem + `,` + said,
+	} {
+		if got := string(rawItems([]byte("["), []byte(items))); got != want {
+			t.Errorf("%s: %s, want %s", items, got, want)
+		}
+	}
+}

@@ -74,13 +74,19 @@ func (p *Responses) input(req *providers.Request) []byte {
 
 // rawItems appends items verbatim. Reasoning without any content is left out: it is only an
 // id, and the server did not store its content (404 "Items are not persisted when `store` is
-// set to false").
+// set to false"). So is reasoning behind which there is nothing else, with which some turns end
+// ("was provided without its required following item").
 func rawItems(b []byte, items []byte) []byte {
+	var reasoning [][]byte // before the next item of another type
 	for item := range wire.Elements(items) {
-		if rawjson.TextAt(item, "type") == "reasoning" && rawjson.IsNull(wire.Lookup(item, "encrypted_content")) && slices.Collect(wire.Elements(wire.Lookup(item, "content"))) == nil {
-			continue
+		if rawjson.TextAt(item, "type") != "reasoning" {
+			for _, before := range append(reasoning, item) {
+				b = append(rawjson.Element(b), before...)
+			}
+			reasoning = nil
+		} else if !rawjson.IsNull(wire.Lookup(item, "encrypted_content")) || slices.Collect(wire.Elements(wire.Lookup(item, "content"))) != nil {
+			reasoning = append(reasoning, item)
 		}
-		b = append(rawjson.Element(b), item...)
 	}
 	return b
 }
