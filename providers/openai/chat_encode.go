@@ -21,19 +21,22 @@ type dialect struct {
 	id        func() *regexp.Regexp // the valid ids of calls
 	idPrefix  string                // of an id that replaces an invalid one
 	idLength  int                   // of an id that replaces an invalid one
+	speaks    bool                  // the assistant must say something, also between results and the user
 }
 
 // dialectOf returns the dialect of a host. OpenAI's newer models refuse max_tokens, the only
 // name that many other servers know. An id has at most 40 characters ("string too long.
 // Expected a string with maximum length 40"), at Mistral 9 letters and digits ("must be a-z,
-// A-Z, 0-9, with a length of 9"). Mistral's name for required is any.
+// A-Z, 0-9, with a length of 9"). Mistral's name for required is any; it refuses empty messages of
+// the assistant ("must have either content or tool_calls, but not none") and what the user says
+// right after results ("Unexpected role 'user' after role 'tool'").
 func dialectOf(host string) dialect {
 	d := dialect{maxTokens: "max_tokens", required: "required", id: plainID, idPrefix: "call_", idLength: 29}
 	switch {
 	case isHost(host, "openai.com"), isHost(host, "openai.azure.com"):
 		d.maxTokens = "max_completion_tokens"
 	case isHost(host, "mistral.ai"):
-		d.required, d.id, d.idPrefix, d.idLength = "any", mistralID, "", 9
+		d.required, d.id, d.idPrefix, d.idLength, d.speaks = "any", mistralID, "", 9, true
 	}
 	return d
 }
@@ -173,11 +176,17 @@ func (p *Chat) messages(req *providers.Request) []byte {
 	})
 	for i := range rest {
 		m := &rest[i]
+		if d.speaks && c.results && m.Role == providers.RoleUser {
+			c.json = append(rawjson.Element(c.json), okay...)
+		}
+		c.results = m.Role == providers.RoleTool
 		switch raw := m.Raw.Of(p.name); {
 		case m.Role == providers.RoleUser:
 			c.json = userMessage(rawjson.Element(c.json), m, "text", chatMedium)
 		case m.Role == providers.RoleTool:
-			c.json = chatResults(c.json, req, m, c.renamed)
+			c.json = chatResults(c.json, req, m, &d, c.renamed)
+		case d.speaks && m.Text() == "" && len(m.Calls()) == 0:
+			c.json = append(rawjson.Element(c.json), okay...)
 		case len(raw) > 0 && raw[0] == '{':
 			c.json = append(rawjson.Element(c.json), raw...)
 		default:
@@ -186,6 +195,9 @@ func (p *Chat) messages(req *providers.Request) []byte {
 	}
 	return c.json
 }
+
+// okay is what the assistant says where it has said nothing.
+const okay = `{"role":"assistant","content":"OK"}`
 
 func chatMedium(b []byte, m *medium) []byte {
 	b = rawjson.Element(b)
@@ -228,7 +240,7 @@ func chatAssistant(b []byte, req *providers.Request, m *providers.Message, d *di
 
 // chatResults appends the results of a turn, each a message. Results have no images: those
 // follow in a message of the user after all results.
-func chatResults(b []byte, req *providers.Request, m *providers.Message, renamed map[string]string) []byte {
+func chatResults(b []byte, req *providers.Request, m *providers.Message, d *dialect, renamed map[string]string) []byte {
 	media := []byte("[")
 	for i := range m.Parts {
 		r := m.Parts[i].Result
@@ -254,6 +266,9 @@ func chatResults(b []byte, req *providers.Request, m *providers.Message, renamed
 		b = append(rawjson.Text(b, "content", text), '}')
 	}
 	if len(media) > 1 {
+		if d.speaks {
+			b = append(rawjson.Element(b), okay...)
+		}
 		b = rawjson.Raw(append(rawjson.Element(b), `{"role":"user"`...), "content", media)
 		b = append(b, "]}"...)
 	}

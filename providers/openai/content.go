@@ -93,6 +93,7 @@ func userMessage(b []byte, m *providers.Message, kind string, media func([]byte,
 type history struct {
 	json    []byte            // an array without its end
 	renamed map[string]string // new ids of calls of other providers' models
+	results bool              // the last message has results
 }
 
 func newHistory(json []byte) *history {

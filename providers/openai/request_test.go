@@ -10,7 +10,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
 	"github.com/mcpbridge/mcpbridge/providers/providertest"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -201,6 +203,35 @@ func schemas() *providers.Request {
 			providers.Message{Role: providers.RoleTool, Parts: []providers.Part{providertest.Result("a", "measure", result)}})
 	}
 	return req
+}
+
+// Mistral wants the assistant to say something, also between results and the user.
+func TestMistralRoles(t *testing.T) {
+	empty := providers.Message{Role: providers.RoleAssistant, Raw: &providers.Raw{Provider: "openai", Items: json.RawMessage(`{"role":"assistant","content":""}`)}}
+	called := providers.Message{Role: providers.RoleAssistant, Parts: []providers.Part{providertest.Call("a", "add", `{}`)}}
+	answered := func(content string) providers.Message {
+		return providers.Message{Role: providers.RoleTool, Parts: []providers.Part{providertest.Result("a", "add", `{"content":[`+content+`]}`)}}
+	}
+	req := &providers.Request{Model: "m", Memo: &providers.Memo{}}
+	for base, want := range map[string]string{
+		"https://api.mistral.ai": "user assistant tool assistant user assistant user assistant OK user assistant tool assistant user",
+		"https://api.openai.com": "user assistant tool user user assistant user assistant tool user",
+	} {
+		p := NewChat(Options{Client: providers.Client{BaseURL: base}})
+		req.Messages = []providers.Message{providers.UserText("go"), called, answered(`{"type":"image","data":"cG5n","mimeType":"image/png"}`), providers.UserText("and?"), empty, providers.UserText("and?"), called, answered("")}
+		p.messages(req)
+		req.Messages = append(req.Messages, providers.UserText("and?"))
+		var roles []string
+		for m := range wire.Elements(append(p.messages(req), ']')) {
+			role, content := rawjson.TextAt(m, "role"), rawjson.TextAt(m, "content")
+			if roles = append(roles, role); content == "OK" && len(roles) == 8 {
+				roles = append(roles, content)
+			}
+		}
+		if got := strings.Join(roles, " "); got != want {
+			t.Errorf("%s: %s, want %s", base, got, want)
+		}
+	}
 }
 
 // Of tools that cannot be expressed nothing is sent.
