@@ -3,6 +3,7 @@ package gemini
 import (
 	"cmp"
 	"strconv"
+	"strings"
 
 	"github.com/mcpbridge/mcpbridge/providers"
 	"github.com/mcpbridge/mcpbridge/providers/internal/rawjson"
@@ -30,7 +31,7 @@ func settings(req *providers.Request) []byte {
 		b = strconv.AppendInt(rawjson.Member(b, "seed"), *s.Seed, 10)
 	}
 	if s.Effort != "" || s.Thinking != providers.ThinkingDefault {
-		b = rawjson.Raw(b, "thinkingConfig", thinking(s, generation(req.Model)))
+		b = rawjson.Raw(b, "thinkingConfig", thinking(s, req.Model))
 	}
 	if s.Answer != nil {
 		b = rawjson.Text(b, "responseMimeType", "application/json")
@@ -43,14 +44,14 @@ func settings(req *providers.Request) []byte {
 
 // thinking returns the thinkingConfig: a level, or for models before Gemini 3 a budget of tokens. Those
 // of an effort are as for OpenAI's clients (ai.google.dev/gemini-api/docs/openai, "Thinking").
-func thinking(s *providers.Settings, generation int) []byte {
-	b := []byte("{")
+func thinking(s *providers.Settings, model string) []byte {
+	b, generation := []byte("{"), generation(model)
 	switch effort := cmp.Or(s.Effort, s.Thinking.Effort()); {
 	case effort == "":
 	case generation == 1 || generation == 2:
-		b = rawjson.Number(b, "thinkingBudget", float64(budget(s, effort)))
+		b = rawjson.Number(b, "thinkingBudget", float64(budget(s, effort, model)))
 	default:
-		b = rawjson.Text(b, "thinkingLevel", level(effort))
+		b = rawjson.Text(b, "thinkingLevel", level(effort, model))
 	}
 	if s.Thinking == providers.ThinkingOn || s.Thinking > 0 {
 		b = rawjson.Raw(b, "includeThoughts", "true")
@@ -58,12 +59,15 @@ func thinking(s *providers.Settings, generation int) []byte {
 	return append(b, '}')
 }
 
-func budget(s *providers.Settings, effort string) int {
+func budget(s *providers.Settings, effort, model string) int {
 	if s.Effort == "" && s.Thinking > 0 {
 		return int(s.Thinking)
 	}
 	switch effort {
 	case "none":
+		if strings.Contains(model, "2.5-pro") { // "Budget 0 is invalid. This model only works in thinking mode."
+			return 128
+		}
 		return 0
 	case "minimal", "low":
 		return 1024
@@ -73,10 +77,13 @@ func budget(s *providers.Settings, effort string) int {
 	return 24576
 }
 
-func level(effort string) string {
+func level(effort, model string) string {
 	switch effort {
-	case "none":
-		return "minimal"
+	case "none", "minimal":
+		if strings.Contains(model, "flash-lite") || strings.Contains(model, "gemini-3-flash") {
+			return "minimal"
+		}
+		return "low" // "Thinking level MINIMAL is not supported for this model."
 	case "xhigh", "max":
 		return "high"
 	}
