@@ -96,6 +96,18 @@ func (c *Conversation) Model(name string) *Conversation {
 	})
 }
 
+// Use switches to a model, whether or not it is one of the candidates.
+func (c *Conversation) Use(model Candidate) *Conversation {
+	return c.with(func(c *Conversation) {
+		if model.Provider == nil {
+			c.fail(errors.New("the provider is nil"))
+			return
+		}
+		c.run.Dropped, c.run.LeftOut = 0, 0 // its context window may differ
+		c.chosen = &model
+	})
+}
+
 // choice returns the model for the next prompt.
 func (c *Conversation) choice() (Candidate, error) {
 	if c.chosen != nil {

@@ -109,7 +109,7 @@ func (t *talk) suits(p *page, model string) error {
 		if t.busy {
 			return toolformat.Errorf(toolformat.Unavailable, "a prompt is in progress: another model can follow it")
 		}
-		t.conversation, t.model = t.conversation.Provider(chosen.Provider).Model(chosen.Model).Settings(settings).Options(t.opts.loopFor(chosen)), id
+		t.conversation, t.model = t.conversation.Use(chosen).Settings(settings).Options(t.opts.loopFor(chosen)), id
 	}
 	return nil
 }

@@ -28,6 +28,7 @@ import (
 type chatFront struct {
 	*testing.T
 	*scripted
+	other  *scripted // the provider there, unless nil
 	chat   *serve.Chat
 	url    string
 	schema *jsonschema.Schema
@@ -61,6 +62,9 @@ func newChatFront(t *testing.T, opts serve.ChatOptions, turns ...providers.Turn)
 	}
 	opts.Source = native
 	opts.Model = func(id string) (providers.Candidate, providers.Settings, error) {
+		if id == "there/m" && f.other != nil {
+			return providers.Candidate{Name: "there", Provider: f.other, Model: "m", NoTools: true}, providers.Settings{}, nil
+		}
 		if id != "" && id != "here/m" && id != "here/other" {
 			return providers.Candidate{}, providers.Settings{}, fmt.Errorf("model %s is unknown", id)
 		}
@@ -485,5 +489,25 @@ func TestChatOtherModel(t *testing.T) {
 	q.until("done")
 	if asked := q.requests[0]; answer["model"] != "here/other" || asked.Model != "other" || len(asked.Messages) != 3 {
 		t.Errorf("opened with %v, asked %s with %d messages", answer["model"], asked.Model, len(asked.Messages))
+	}
+}
+
+// A page can switch to a model of the same name that another provider has, and of which less is known to be supported.
+func TestChatOtherProvider(t *testing.T) {
+	var store providers.Memory
+	opts := serve.ChatOptions{Store: func() providers.Store { return &store }, Loop: providers.Options{Toolless: true}}
+	f := newChatFront(t, opts, says("One."))
+	f.other = &scripted{turns: []providers.Turn{says("Two.")}}
+	p := f.connect("ann")
+	id := p.open(object{})["conversation"]
+	p.send(object{"type": "prompt", "id": "p1", "text": "Who?"})
+	p.until("done")
+	p.open(object{"conversation": id, "model": "there/m"})
+	p.send(object{"type": "prompt", "id": "p2", "text": "And who?"})
+	if done, _ := p.until("done"); done["text"] != "Two." || len(f.other.requests) != 1 || f.other.requests[0].Tools.Len() != 0 {
+		t.Errorf("answered with %v, asked with %+v", done, f.other.requests)
+	}
+	if kept, err := store.List(t.Context(), 1); err != nil || kept[0].Provider != "there" || kept[0].Model != "m" {
+		t.Errorf("%v: kept %+v", err, kept)
 	}
 }
