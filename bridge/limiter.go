@@ -16,11 +16,12 @@ import (
 // the calls, rounded up: long ones leave room for the others. A nil Limiter sets no limit. It may be
 // used from many goroutines.
 type Limiter struct {
-	subject      string // begins errors: "tool search is"
-	limit, queue int
-	share        int // bounds the running calls of a named principal; limit means no share
+	subject string // begins errors: "tool search is"
+	queue   int
 
 	mu      sync.Mutex     // guards the fields below
+	limit   int            // of the calls that run
+	share   int            // bounds the running calls of a named principal; limit means no share
 	running int            // below limit only while no call waits but those of principals at their share
 	held    map[string]int // running calls by principal; nil without shares
 	waiting int
@@ -48,9 +49,21 @@ func NewLimiter(subject string, limit, queue int) *Limiter {
 // Among sets the share of each principal where there are several, and returns l. It is called before any call enters.
 func (l *Limiter) Among(principals int) *Limiter {
 	if principals > 1 {
-		l.share, l.held = (l.limit+1)/2, map[string]int{}
+		l.held = map[string]int{}
+		l.resize(l.limit)
 	}
 	return l
+}
+
+// resize sets how many calls may run. What runs beyond a lower limit goes on.
+func (l *Limiter) resize(limit int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.limit, l.share = limit, limit; l.held != nil {
+		l.share = (limit + 1) / 2
+	}
+	for l.grant() {
+	}
 }
 
 // Enter waits for the turn of a principal's call, for patience at most; the call must Leave when it
@@ -206,8 +219,7 @@ func (l *Limiter) giveUp(principal string, call waiter) {
 	}
 }
 
-// Leave ends the turn of a principal's call that has entered. The next turn is that of the first
-// line whose principal is below its share.
+// Leave ends the turn of a principal's call that has entered.
 func (l *Limiter) Leave(who Principal) {
 	if l == nil {
 		return
@@ -220,9 +232,15 @@ func (l *Limiter) Leave(who Principal) {
 	} else {
 		delete(l.held, who.Name)
 	}
+	l.grant()
+}
+
+// grant gives a turn to the first line whose principal is below its share, and reports whether there
+// was one. l.mu is held.
+func (l *Limiter) grant() bool {
 	i := slices.IndexFunc(l.lines, func(next *line) bool { return l.mayRun(next.principal) })
 	if i < 0 {
-		return
+		return false
 	}
 	next := l.lines[i]
 	call := next.calls[0]
@@ -230,4 +248,5 @@ func (l *Limiter) Leave(who Principal) {
 	l.remove(next, call)
 	l.begin(next.principal)
 	call <- true
+	return true
 }

@@ -132,8 +132,8 @@ func NewNative(opts NativeOptions, tools ...Tool) (*Native, error) {
 	return n, nil
 }
 
-// Replace replaces all tools, and notifies callers whose list changes. Calls in flight go on. After
-// an error nothing has changed.
+// Replace replaces all tools, and notifies callers whose list changes. Calls in flight go on, and
+// count towards the Concurrency of the tool of the same name. After an error nothing has changed.
 func (n *Native) Replace(tools ...Tool) error {
 	set, err := n.newToolset(tools)
 	if err != nil {
@@ -147,7 +147,15 @@ func (n *Native) Replace(tools ...Tool) error {
 func (n *Native) swap(set *toolset) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	old := n.tools.Swap(set)
+	old := n.tools.Load()
+	for name, t := range set.byName {
+		before := old.byName[name]
+		if before != nil && before != t && before.limiter != nil && t.limiter != nil {
+			before.limiter.resize(t.Concurrency)
+			t.limiter = before.limiter
+		}
+	}
+	n.tools.Store(set)
 	plain, all := old.plain.Equal(set.plain), old.all.Equal(set.all)
 	for s := range n.sessions {
 		if !plain || !all && (s.caller.Operator || s.caller.Functions != nil) {

@@ -167,3 +167,47 @@ func TestNativeResults(t *testing.T) {
 type textError string
 
 func (e textError) Error() string { return string(e) }
+
+// The calls of a tool that is replaced count towards the limit of the one in its place, which may be
+// another one.
+func TestNativeReplaceLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var running atomic.Int32
+		release := make(chan struct{})
+		slow := func(limit int) bridge.Tool {
+			slow := tool("slow", func(context.Context) (*toolformat.Result, error) {
+				running.Add(1)
+				defer running.Add(-1)
+				<-release
+				return nil, nil
+			})
+			slow.Concurrency, slow.Timeout = limit, time.Minute
+			return slow
+		}
+		n, s := open(t, bridge.NativeOptions{}, slow(2))
+		defer n.Close()
+		var all []<-chan bridge.Reply
+		for _, c := range []struct{ limit, more, want int }{{2, 3, 2}, {2, 1, 2}, {3, 1, 3}, {1, 1, 3}} {
+			if err := n.Replace(slow(c.limit)); err != nil {
+				t.Fatal(err)
+			}
+			for range c.more {
+				all = append(all, calls(s, "slow", 1))
+				synctest.Wait()
+			}
+			if n := int(running.Load()); n != c.want {
+				t.Errorf("%d calls run where %d may, expected %d", n, c.limit, c.want)
+			}
+		}
+		for _, want := range []int32{2, 1, 1, 1, 1, 0} {
+			release <- struct{}{}
+			synctest.Wait()
+			if n := running.Load(); n != want {
+				t.Errorf("%d calls run, expected %d", n, want)
+			}
+		}
+		for _, reply := range all {
+			wantResult(t, <-reply, `{"content":[]}`)
+		}
+	})
+}
