@@ -87,7 +87,7 @@ func (t *tool) call(ctx context.Context, arguments json.RawMessage) (*toolformat
 		return nil, err
 	}
 	req.Header = t.Header // shared by all calls; a transport does not change it
-	call := httpapi.Call{Tool: t.definition.Name, Convert: t.convert}
+	call := httpapi.Call{Tool: t.definition.Name, Convert: t.convert, Explain: t.explain}
 	if t.op.kind == "mutation" {
 		call.Effect = "mutation"
 	}

@@ -135,7 +135,11 @@ func TestResult(t *testing.T) {
 		{"cut JSON", "", 200, `{"data":{"a":1}`, true, []string{"HTTP 200 OK: the answer is not JSON\n{\"data\":{\"a\":1}"}, ""},
 		{"empty", "", 200, ``, true, []string{"HTTP 200 OK: the answer is not JSON"}, ""},
 		{"bytes", "", 200, "\x00\xff", true, []string{"HTTP 200 OK: the answer is not JSON"}, ""},
-		{"400", "", 400, `{"errors":[{"message":"m"}]}`, true, []string{"HTTP 400 Bad Request\n" + `{"errors":[{"message":"m"}]}`}, ""},
+		{"400", "", 400, `{"errors":[{"message":"m"}]}`, true, []string{"HTTP 400 Bad Request\nGraphQL error: m"}, ""},
+		{"400 with a stack", "", 400, `{"errors":[{"message":"nope","extensions":{"code":"BAD_USER_INPUT","stacktrace":["` + strings.Repeat("at /srv/secret.js ", 200) + `"]}}]}`, true,
+			[]string{"HTTP 400 Bad Request\nGraphQL error: nope [BAD_USER_INPUT]"}, ""},
+		{"500 and data", "/a", 500, "\ufeff{\"data\":{\"a\":{\"b\":null}},\n\"errors\":[{\"message\":\"m\"}]}", true, []string{"HTTP 500 Internal Server Error\nGraphQL error: m", `{"b":null}`}, ""},
+		{"401 of another form", "", 401, `{"message":"m","errors":[]}`, true, []string{"HTTP 401 Unauthorized\n" + `{"message":"m","errors":[]}`}, ""},
 		{"500", "", 500, long, true, []string{"HTTP 500 Internal Server Error\n" + long[:2000] + "…"}, ""},
 		{"503", "", 503, "", true, []string{"HTTP 503 Service Unavailable"}, ""},
 	} {
@@ -160,11 +164,13 @@ func TestResult(t *testing.T) {
 // The model does not see credentials that the API repeats, in whatever part of its answer.
 func TestFailureHides(t *testing.T) {
 	for _, body := range []string{`{"errors":[{"message":"no t0k3n-of-ann"}]}`, `{"errors":["t0k3n-of-ann"]}`, `not t0k3n-of-ann`, `{"a":"t0k3n-of-ann"}`} {
-		d := sourcetest.NewAPI(t, says(200, body))
-		tool := newTool(t, openAPI(t, d.URL, `{"url":"URL","auth":{"bearer":"t0k3n-of-ann"}}`), Spec{Query: "{a}"})
-		r, err := tool.Call(t.Context(), nil)
-		if err != nil || !r.IsError() || strings.Contains(string(r.JSON), "t0k3n") || !strings.Contains(string(r.JSON), "xxxxx") {
-			t.Errorf("%s: %s, %v", body, r.JSON, err)
+		for _, status := range []int{200, 400} {
+			d := sourcetest.NewAPI(t, says(status, body))
+			tool := newTool(t, openAPI(t, d.URL, `{"url":"URL","auth":{"bearer":"t0k3n-of-ann"}}`), Spec{Query: "{a}"})
+			r, err := tool.Call(t.Context(), nil)
+			if err != nil || !r.IsError() || strings.Contains(string(r.JSON), "t0k3n") || !strings.Contains(string(r.JSON), "xxxxx") {
+				t.Errorf("%d %s: %s, %v", status, body, r.JSON, err)
+			}
 		}
 	}
 }

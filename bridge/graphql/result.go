@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/bridge/internal/httpapi"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -27,24 +28,11 @@ func (t *tool) convert(res *http.Response, body []byte, cut bool) *toolformat.Re
 	if r := t.plain(body); r != nil {
 		return r
 	}
-	checked := body
-	if hasBreak(body) {
-		checked = bytes.Clone(body) // Valid overwrites line breaks, and data must stay as it is
-	}
-	if wire.Valid(checked) != nil {
-		return t.Unusable(res, "the answer is not JSON", body)
-	}
-	var data, faults []byte
-	for key, value := range wire.Members(body) {
-		switch key {
-		case "data":
-			data = value
-		case "errors":
-			faults = value
-		}
-	}
+	data, faults, ok := read(body)
 	switch {
-	case faults != nil && !isNull(faults) && !isEmpty(faults):
+	case !ok:
+		return t.Unusable(res, "the answer is not JSON", body)
+	case faults != nil:
 		return t.failed(res, data, faults)
 	case data == nil:
 		return t.Unusable(res, "the answer has neither data nor errors: it is not GraphQL", body)
@@ -54,6 +42,39 @@ func (t *tool) convert(res *http.Response, body []byte, cut bool) *toolformat.Re
 		return toolformat.TextResult(err.Error(), true)
 	}
 	return native.Result(data, t.definition.OutputSchema != nil, !hasBreak(data))
+}
+
+// explain implements httpapi.Call.Explain (GraphQL over HTTP, draft of 2025, section 6.4).
+func (t *tool) explain(res *http.Response, body []byte) *toolformat.Result {
+	data, faults, _ := read(bytes.TrimPrefix(body, []byte("\ufeff")))
+	if faults == nil {
+		return nil
+	}
+	return t.failed(res, data, faults)
+}
+
+// read returns the data and the errors of an answer, each nil without any. ok is false if it is not
+// JSON.
+func read(body []byte) (data, faults []byte, ok bool) {
+	checked := body
+	if hasBreak(body) {
+		checked = bytes.Clone(body) // Valid overwrites line breaks, and data must stay as it is
+	}
+	if wire.Valid(checked) != nil {
+		return nil, nil, false
+	}
+	for key, value := range wire.Members(body) {
+		switch key {
+		case "data":
+			data = value
+		case "errors":
+			faults = value
+		}
+	}
+	if faults != nil && (isNull(faults) || isEmpty(faults)) {
+		faults = nil
+	}
+	return data, faults, true
 }
 
 // plain returns the result of an answer that has data and surely no errors, as most answers do, in one
@@ -83,7 +104,11 @@ func (t *tool) pick(data []byte) ([]byte, error) {
 
 // failed returns the result of an answer with errors, and with the data that came beside them.
 func (t *tool) failed(res *http.Response, data, faults []byte) *toolformat.Result {
-	b := wire.AppendString([]byte(`{"content":[{"type":"text","text":`), t.Hide(res, messages(faults)))
+	text := messages(faults)
+	if res.StatusCode >= 400 {
+		text = httpapi.Status(res) + "\n" + text
+	}
+	b := wire.AppendString([]byte(`{"content":[{"type":"text","text":`), t.Hide(res, text))
 	if data != nil && !isNull(data) {
 		if part, err := t.pick(data); err == nil {
 			data = part

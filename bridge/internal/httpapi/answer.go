@@ -31,8 +31,8 @@ func Status(res *http.Response) string {
 }
 
 // rejected returns the failed result of an answer whose status is not 2xx, and nil for a success.
-// It reads the beginning of the body.
-func (c *Client) rejected(res *http.Response) *toolformat.Result {
+// It reads the beginning of the body, or all that Call.Explain may need.
+func (c *Client) rejected(res *http.Response, call Call) *toolformat.Result {
 	if res.StatusCode >= 200 && res.StatusCode <= 299 {
 		return nil
 	}
@@ -40,8 +40,18 @@ func (c *Client) rejected(res *http.Response) *toolformat.Result {
 	if to, err := res.Location(); err == nil && res.StatusCode < 400 {
 		why = fmt.Sprintf("redirected to %s://%s, which is not followed: only to the same scheme, host and port, with the same method, and not more than %d times", to.Scheme, to.Host, maxRedirects)
 	}
-	b, _, _ := read(res, maxExcerpt+1) // as much as arrived
+	most, explains := maxExcerpt+1, call.Explain != nil && res.StatusCode >= 400
+	if explains {
+		most = max(most, c.MaxBytes)
+	}
+	b, _, _ := read(res, most) // as much as arrived
 	defer b.Free()
+	if explains {
+		b.B = c.withoutSent(res, b.B)
+		if r := call.Explain(res, b.B); r != nil {
+			return r
+		}
+	}
 	return c.Unusable(res, why, b.B)
 }
 

@@ -64,6 +64,10 @@ type Call struct {
 	// Convert returns the result of an answer with a status of 2xx. cut reports whether the body is
 	// longer than MaxBytes; that of a HEAD is empty. The result must not refer to the body.
 	Convert func(res *http.Response, body []byte, cut bool) *toolformat.Result
+
+	// Explain returns the result of an answer with a status of 4xx or 5xx whose body has a form that
+	// the kind knows, nil for any other. Without one the result repeats the beginning of the body.
+	Explain func(res *http.Response, body []byte) *toolformat.Result
 }
 
 // Do carries out a call. An error means that the API gave no readable answer, and does not show the
@@ -82,7 +86,7 @@ func (c *Client) Do(req *http.Request, call Call) (*toolformat.Result, error) {
 
 // result returns the result of an answer. An error is one of the connection.
 func (c *Client) result(res *http.Response, method string, call Call) (*toolformat.Result, error) {
-	if r := c.rejected(res); r != nil {
+	if r := c.rejected(res, call); r != nil {
 		return r, nil
 	}
 	if method == http.MethodHead {

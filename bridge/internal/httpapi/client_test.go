@@ -76,7 +76,7 @@ func TestFailureHides(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := c.rejected(&http.Response{StatusCode: 401, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body + " passw0rd qu3rykey harmless text/plain ann"))})
+		r := c.rejected(&http.Response{StatusCode: 401, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body + " passw0rd qu3rykey harmless text/plain ann"))}, Call{})
 		got := sourcetest.Texts(t, r)[0]
 		_, said, _ := strings.Cut(got, "\n")
 		for _, secret := range []string{"t0k3n", "YW5", "ss w0rd", "ss+w0rd", "s3cr3t", "k3yk3y", "passw0rd", "qu3rykey"} {
@@ -106,7 +106,7 @@ func TestFailure(t *testing.T) {
 		{400, "", "\x00\xff", "HTTP 400 Bad Request"},
 		{599, "text/plain", "", "HTTP 599"},
 	} {
-		r := new(Client).rejected(&http.Response{StatusCode: c.status, Header: http.Header{"Content-Type": {c.contentType}}, Body: io.NopCloser(strings.NewReader(c.body))})
+		r := new(Client).rejected(&http.Response{StatusCode: c.status, Header: http.Header{"Content-Type": {c.contentType}}, Body: io.NopCloser(strings.NewReader(c.body))}, Call{})
 		if got := sourcetest.Texts(t, r); !r.IsError() || len(got) != 1 || got[0] != c.want {
 			t.Errorf("%s, want %s", r.JSON, c.want)
 		}
