@@ -33,6 +33,7 @@ func TestResults(t *testing.T) {
 		{"byte order mark", 200, "application/json", "\ufeff{}", "", text("{}") + `,"structuredContent":{}}`},
 		{"text", 200, "text/plain", "a\nb", "", text("a\nb") + "}"},
 		{"Latin 1", 200, "text/plain; charset=ISO-8859-1", "caf\xe9", "", text("café") + "}"},
+		{"Windows", 200, "text/plain; charset=windows-1252", "\x93caf\xe9\x94 5\x80", "", text("“café” 5€") + "}"},
 		{"no type, readable", 200, "", "plain", "", text("plain") + "}"},
 		{"no type, bytes", 200, "", "\x00\x01", "", `{"content":[{"type":"resource","resource":{"uri":"mcpbridge://rest/tool","mimeType":"application/octet-stream","blob":"AAE="}}]}`},
 		{"image", 200, "image/png", "\x89PNG", "", `{"content":[{"type":"image","mimeType":"image/png","data":"iVBORw=="}]}`},

@@ -116,19 +116,30 @@ func isReadable(body []byte) bool {
 }
 
 // decode returns a body as UTF-8 without a byte order mark. Of other character sets only
-// ISO-8859-1 is converted.
+// windows-1252 is converted, which is also what the names of ISO-8859-1 stand for (WHATWG, Encoding,
+// section 4.2).
 func decode(body []byte, charset string) []byte {
 	switch strings.ToLower(charset) {
-	case "iso-8859-1", "latin1", "us-ascii":
+	case "windows-1252", "cp1252", "x-cp1252", "iso-8859-1", "iso8859-1", "iso_8859-1", "latin1", "us-ascii", "ascii":
 		if !utf8.Valid(body) {
 			text := make([]byte, 0, 2*len(body))
 			for _, c := range body {
-				text = utf8.AppendRune(text, rune(c))
+				r := rune(c)
+				if c >= 0x80 && c < 0xa0 {
+					r = windows1252[c-0x80]
+				}
+				text = utf8.AppendRune(text, r)
 			}
 			return text
 		}
 	}
 	return bytes.TrimPrefix(body, []byte("\ufeff"))
+}
+
+// windows1252 has the characters from 0x80 to 0x9f (https://encoding.spec.whatwg.org/index-windows-1252.txt).
+var windows1252 = [...]rune{
+	'€', 0x81, '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', 0x8d, 'Ž', 0x8f,
+	0x90, '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', 0x9d, 'ž', 'Ÿ',
 }
 
 // unavailable returns the error of a call to which the API gave no readable answer: see Do.
