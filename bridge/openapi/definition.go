@@ -49,7 +49,8 @@ func (d *definition) build() (built Definition, err error) {
 	}
 	// The bridge fills in defaults: in a PATCH they would overwrite members that the caller has not set.
 	d.schemas.bare = d.method == http.MethodPatch
-	d.spec = rest.Spec{Method: d.method, Headers: map[string]string{}, Encoding: map[string]rest.Encoding{}}
+	//lint:ignore SA1019 no style has tabs between items
+	d.spec = rest.Spec{Method: d.method, Headers: map[string]string{}, Encoding: map[string]rest.Encoding{}, Join: map[string]string{}}
 	params, err := d.parameters()
 	if err == nil && d.schemas.isSwagger {
 		params, err = d.fromSwagger(params)
@@ -129,6 +130,10 @@ func (d *definition) addParameter(p param, names map[string]string) error {
 		names[p.name] = name
 	case "query":
 		d.query = append(d.query, nameEscapes.Replace(p.name)+"={"+name+"}")
+		if d.schemas.isSwagger && p.isTabbed() {
+			//lint:ignore SA1019 no style has tabs between items
+			d.spec.Join[name] = "\t"
+		}
 	case "cookie":
 		d.cookies = append(d.cookies, p.name+"={"+name+"}")
 	case "header":

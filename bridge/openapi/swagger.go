@@ -45,6 +45,7 @@ func (d *definition) fromSwagger(params []param) (others []param, err error) {
 		case "formData":
 			fields = append(fields, p)
 		default:
+			d.noteFormat(p)
 			others = append(others, param{p.name, p.in, p.fromSwagger()})
 		}
 	}
@@ -87,6 +88,24 @@ func (p param) swaggerStyle() (style string, explode bool) {
 		return "pipeDelimited", false
 	}
 	return "", false
+}
+
+// isTabbed reports whether a list has tabs between its items, for which OpenAPI 3.0 has no style.
+func (p param) isTabbed() bool {
+	return text(p.raw, "type") == "array" && text(p.raw, "collectionFormat") == "tsv"
+}
+
+// noteFormat notes a list that is not written as the document has it.
+func (d *definition) noteFormat(p param) {
+	format, how := text(p.raw, "collectionFormat"), "with commas"
+	if p.in == "formData" {
+		how = "as a field for each item"
+	}
+	switch {
+	case text(p.raw, "type") != "array", p.in == "query", format == "", format == "csv":
+	case p.in != "formData" || format == "tsv":
+		d.note(d.name, ruleChanged, "the list %s is written %s, not as its collectionFormat %s has it", p.name, how, native.Shorten(format))
+	}
 }
 
 // appendSwaggerSchema appends the schema of a parameter, or of the items of one: it is the parameter
@@ -146,6 +165,7 @@ func (d *definition) setForm(fields []param) {
 		if isTrue(p.raw, "required") {
 			required = wire.AppendString(native.AppendComma(required), p.name)
 		}
+		d.noteFormat(p)
 		if style, explode := p.swaggerStyle(); style != "" {
 			encoding = wire.AppendString(append(native.AppendKey(encoding, p.name), `{"style":`...), style)
 			encoding = append(strconv.AppendBool(append(encoding, `,"explode":`...), explode), '}')

@@ -96,3 +96,28 @@ func TestSwaggerNull(t *testing.T) {
 		t.Errorf("%v, left out %v", got, api.LeftOut)
 	}
 }
+
+// A list is written with the separator of its collectionFormat, or a note says how it is.
+func TestSwaggerFormats(t *testing.T) {
+	list := func(name, in, format string) string {
+		return `{"name":"` + name + `","in":"` + in + `","required":true,"type":"array","items":{"type":"string"},"collectionFormat":"` + format + `"}`
+	}
+	api := load(t, `{"swagger":"2.0","host":"a.example","paths":{"/a/{p}":{
+		"get":{"operationId":"get","parameters":[`+list("q", "query", "tsv")+","+list("s", "query", "ssv")+","+list("p", "path", "pipes")+","+list("h", "header", "csv")+`]},
+		"post":{"operationId":"post","parameters":[`+list("t", "formData", "tsv")+","+list("m", "formData", "multi")+","+list("p", "path", "csv")+`]}}}}`, openapi.Options{})
+	loadable(t, api)
+	const want = `{"method":"GET","path":"/a/{p}?q={q}&s={s}","headers":{"h":"{h}"},"encoding":{"s":{"style":"spaceDelimited"}},"join":{"q":"\t"}}`
+	if got := string(api.Definitions[0].Spec); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	var notes []string
+	for _, n := range api.Notes {
+		notes = append(notes, n.String())
+	}
+	if want := []string{
+		"get: the list p is written with commas, not as its collectionFormat pipes has it",
+		"post: the list t is written as a field for each item, not as its collectionFormat tsv has it",
+	}; !slices.Equal(notes, want) {
+		t.Errorf("%q\nwant %q", notes, want)
+	}
+}
