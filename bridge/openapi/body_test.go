@@ -49,6 +49,10 @@ var bodies = []struct {
 	{"3.1.0", `"content":{"multipart/form-data":{"schema":{"type":"object","properties":{"f":{"description":"The files.","type":"array","items":{"type":"string","contentMediaType":"application/octet-stream"}},"b":{"type":"string","contentEncoding":"base64"},"o":{"type":"object"}}},
 		"encoding":{"o":{"style":"deepObject"}}}}`,
 		`{"f":{"description":"The files.","type":"array","items":` + fileSchema + `},"b":{"type":"string","contentEncoding":"base64"},"o":{"type":"object"}}  {"method":"POST","path":"/","body":"multipart","encoding":{"f":{"style":"file"},"o":{"style":"deepObject"}}}`},
+	{"3.0.0", `"content":{"application/json":{"schema":{"type":"object","properties":{
+		"a":{"required":["id"],"allOf":[{"properties":{"id":{"readOnly":true},"n":{"type":"string"}}},{"required":["id","n"],"properties":{"b":{"required":["id"]}}}]},
+		"c":{"required":["id"],"allOf":[{"properties":{"id":{"readOnly":true}}},{"properties":{"id":{}}}]}}}}}`,
+		`{"a":{"allOf":[{"properties":{"n":{"type":"string"}}},{"required":["n"],"properties":{"b":{"required":["id"]}}}]},"c":{"required":["id"],"allOf":[{"properties":{}},{"properties":{"id":{}}}]}}  {"method":"POST","path":"/"}`},
 	{"3.0.0", `"content":{"a{b}/json":{},"not a type":{},"multipArt":{},"multipart/mixed":{}}`, `{}  {"method":"POST","path":"/","body":"none"}`},
 	{"3.0.0", `"required":true,"content":{"application/x-thing":{"schema":{"type":"object"}}}`, ``},
 }

@@ -28,10 +28,11 @@ type schemas struct {
 	defs       map[string][]byte // rewritten schemas by reference
 	bareDefs   map[string][]byte // the same without defaults
 	bare       bool              // leave out defaults
+	left       int               // parts of schemas that declares may yet read
 }
 
 func newSchemas(raw []byte, version string) *schemas {
-	s := &schemas{raw: raw, is30: version < "3.1", isSwagger: version == swagger, components: map[string][]byte{}, targets: map[string][]byte{}, names: map[string]string{}, taken: map[string]string{}, defs: map[string][]byte{}, bareDefs: map[string][]byte{}}
+	s := &schemas{raw: raw, is30: version < "3.1", isSwagger: version == swagger, components: map[string][]byte{}, targets: map[string][]byte{}, names: map[string]string{}, taken: map[string]string{}, defs: map[string][]byte{}, bareDefs: map[string][]byte{}, left: 100 * maxParts}
 	if s.isSwagger {
 		for key, kind := range swaggerKinds {
 			s.addComponents(kind, wire.Lookup(raw, key))
@@ -176,6 +177,11 @@ func describe(schema []byte, description string) []byte {
 func (s *schemas) rewrite(schema []byte) []byte { return s.appendSchema(nil, schema, 0) }
 
 func (s *schemas) appendSchema(dst, schema []byte, depth int) []byte {
+	return s.appendPart(dst, schema, schema, depth)
+}
+
+// appendPart appends a schema that is whole, or one of the parts that allOf combines to it.
+func (s *schemas) appendPart(dst, schema, whole []byte, depth int) []byte {
 	switch {
 	case string(schema) == "true", string(schema) == "false":
 		return append(dst, schema...)
@@ -189,7 +195,7 @@ func (s *schemas) appendSchema(dst, schema []byte, depth int) []byte {
 	begin := len(dst)
 	dst = append(dst, '{')
 	for key, value := range wire.Members(schema) {
-		dst = s.appendKeyword(dst, schema, key, value, depth)
+		dst = s.appendKeyword(dst, schema, whole, key, value, depth)
 	}
 	dst = append(dst, '}')
 	mayForbidNull := func(key string) bool { return wire.Lookup(schema, key) != nil }
@@ -208,7 +214,7 @@ func (s *schemas) appendRef(dst []byte, ref string) []byte {
 }
 
 // appendKeyword appends a member of a schema, or nothing if it is left out.
-func (s *schemas) appendKeyword(dst, schema []byte, key string, value []byte, depth int) []byte {
+func (s *schemas) appendKeyword(dst, schema, whole []byte, key string, value []byte, depth int) []byte {
 	if strings.HasPrefix(key, "x-") {
 		return dst
 	}
@@ -225,11 +231,13 @@ func (s *schemas) appendKeyword(dst, schema []byte, key string, value []byte, de
 	case "properties":
 		return s.appendMap(native.AppendKey(dst, key), value, depth, s.isReadOnly)
 	case "required":
-		return s.appendRequired(dst, schema, value)
+		return s.appendRequired(dst, whole, value)
 	case "patternProperties", "$defs", "definitions", "dependentSchemas":
 		return s.appendMap(native.AppendKey(dst, key), value, depth, func([]byte) bool { return false })
-	case "allOf", "anyOf", "oneOf", "prefixItems":
-		return s.appendList(native.AppendKey(dst, key), value, depth)
+	case "allOf":
+		return s.appendList(native.AppendKey(dst, key), value, whole, depth)
+	case "anyOf", "oneOf", "prefixItems":
+		return s.appendList(native.AppendKey(dst, key), value, nil, depth)
 	case "items", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else", "unevaluatedItems", "unevaluatedProperties":
 		return s.appendSchema(native.AppendKey(dst, key), value, depth+1)
 	case "example":
@@ -279,14 +287,14 @@ func (s *schemas) isNullable(schema []byte) bool {
 }
 
 // appendRequired appends the names of required properties, which are required of a request only if
-// it has them.
-func (s *schemas) appendRequired(dst, schema, names []byte) []byte {
-	properties := wire.Lookup(schema, "properties")
+// it has them: a part of whole may have the property that another one requires.
+func (s *schemas) appendRequired(dst, whole, names []byte) []byte {
 	begin := len(dst)
 	dst = append(native.AppendKey(dst, "required"), '[')
 	isEmpty := true
 	for raw := range wire.Elements(names) {
-		if name, _ := wire.Text(raw); !s.isReadOnly(wire.Lookup(properties, name)) {
+		name, _ := wire.Text(raw)
+		if ofAnswers, ofRequests := s.declares(whole, name, 0); !ofAnswers || ofRequests {
 			dst = append(native.AppendComma(dst), raw...)
 			isEmpty = false
 		}
@@ -295,6 +303,28 @@ func (s *schemas) appendRequired(dst, schema, names []byte) []byte {
 		return dst[:begin]
 	}
 	return append(dst, ']')
+}
+
+// declares reports whether a schema, or one that it is combined of, has a property of answers only, and
+// whether one has it in requests, too.
+func (s *schemas) declares(schema []byte, name string, depth int) (ofAnswers, ofRequests bool) {
+	if property := wire.Lookup(schema, "properties", name); property != nil {
+		if ofAnswers = s.isReadOnly(property); !ofAnswers {
+			return false, true
+		}
+	}
+	parts := list(schema, "allOf")
+	if ref, ok := wire.Text(wire.Lookup(schema, "$ref")); ok {
+		parts = append(parts, s.target(ref))
+	}
+	for _, part := range parts {
+		if s.left--; s.left < 0 || depth > maxDepth {
+			break
+		}
+		a, r := s.declares(part, name, depth+1)
+		ofAnswers, ofRequests = ofAnswers || a, ofRequests || r
+	}
+	return ofAnswers, ofRequests
 }
 
 // isReadOnly reports whether a property is one of answers only (OpenAPI 3.1.1, section 4.8.24.1;
@@ -314,10 +344,15 @@ func (s *schemas) appendMap(dst, object []byte, depth int, omit func(schema []by
 	return append(dst, '}')
 }
 
-func (s *schemas) appendList(dst, array []byte, depth int) []byte {
+// appendList appends a list of schemas, which are parts of whole unless that is nil.
+func (s *schemas) appendList(dst, array, whole []byte, depth int) []byte {
 	dst = append(dst, '[')
 	for value := range wire.Elements(array) {
-		dst = s.appendSchema(native.AppendComma(dst), value, depth+1)
+		of := whole
+		if of == nil {
+			of = value
+		}
+		dst = s.appendPart(native.AppendComma(dst), value, of, depth+1)
 	}
 	return append(dst, ']')
 }
