@@ -276,6 +276,7 @@ info: {title: t, version: "1"}
 servers: [{url: https://api.example.com}]
 x-page: &page
   z: {type: integer, maximum: 12345678901234567890, minimum: 0x10}
+  n: {type: number, minimum: -.inf, maximum: &no .Inf, default: *no, enum: [1.5, .nan]}
   a: {type: string, default: "on"}
 paths:
   /search:
@@ -296,7 +297,7 @@ paths:
 
 func TestYAML(t *testing.T) {
 	api := load(t, yamlDocument, openapi.Options{})
-	const want = `{"type":"object","properties":{"q":{"type":"string","description":"yes","examples":["2024-01-01"]},"flag":{"type":"boolean","default":true},"z":{"type":"integer","maximum":12345678901234567890,"minimum":16},"a":{"type":"string","default":"on"}},"additionalProperties":false}`
+	const want = `{"type":"object","properties":{"q":{"type":"string","description":"yes","examples":["2024-01-01"]},"flag":{"type":"boolean","default":true},"z":{"type":"integer","maximum":12345678901234567890,"minimum":16},"n":{"type":"number","enum":[1.5]},"a":{"type":"string","default":"on"}},"additionalProperties":false}`
 	if got := string(api.Definitions[0].Tool.InputSchema); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}

@@ -56,6 +56,9 @@ func (c *converter) node(n *yaml.Node, depth int) error {
 	case yaml.SequenceNode:
 		c.dst = append(c.dst, '[')
 		for _, item := range n.Content {
+			if isNoNumber(item) {
+				continue
+			}
 			c.dst = native.AppendComma(c.dst)
 			if err := c.node(item, depth+1); err != nil {
 				return err
@@ -74,6 +77,9 @@ func (c *converter) mapping(n *yaml.Node, depth int) error {
 	}
 	c.dst = append(c.dst, '{')
 	for _, m := range members {
+		if isNoNumber(m.value) {
+			continue
+		}
 		c.dst = native.AppendKey(c.dst, m.key)
 		if err := c.node(m.value, depth+1); err != nil {
 			return err
@@ -81,6 +87,16 @@ func (c *converter) mapping(n *yaml.Node, depth int) error {
 	}
 	c.dst = append(c.dst, '}')
 	return nil
+}
+
+// isNoNumber reports whether a value is .inf or .nan, which JSON does not have. It is left out: no value
+// is beyond such a bound, or equals it.
+func isNoNumber(n *yaml.Node) bool {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	text := strings.TrimLeft(n.Value, "+-")
+	return n.Kind == yaml.ScalarNode && (strings.EqualFold(text, ".inf") || strings.EqualFold(text, ".nan")) && n.ShortTag() == "!!float"
 }
 
 type yamlMember struct {
