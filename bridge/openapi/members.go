@@ -39,7 +39,9 @@ const maxParts = 10_000
 // add adds the properties of an object. It returns false if the schema is more than a list of
 // properties.
 func (m *merger) add(schema []byte, depth int) bool {
-	schema = m.resolved(schema)
+	if m.is30 { // siblings of $ref are ignored
+		schema = m.resolved(schema)
+	}
 	if m.left--; m.left < 0 || depth > maxDepth || len(schema) == 0 || schema[0] != '{' {
 		return false
 	}
@@ -60,6 +62,10 @@ func (m *merger) add(schema []byte, depth int) bool {
 			for name := range wire.Elements(value) {
 				text, _ := wire.Text(name)
 				m.required = append(m.required, text)
+			}
+		case "$ref":
+			if ref, _ := wire.Text(value); !m.add(m.target(ref), depth+1) {
+				return false
 			}
 		case "allOf":
 			for part := range wire.Elements(value) {

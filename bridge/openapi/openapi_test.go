@@ -86,6 +86,10 @@ var definitions = []struct {
 		`"schemas":{"A":{"type":"string"}}`,
 		"f: POST /f\n" + `{"type":"object","properties":{"a":{"anyOf":[{"allOf":[{"$ref":"#/$defs/A"}]},{"type":"null"}]},"b":{"type":["string","null"],"enum":["x",null],"examples":["x"]},"c":{"$ref":"#/$defs/A"},"d":{"type":"number","maximum":5},"e":{"default":{"$ref":"kept"}}},"additionalProperties":false,"$defs":{"A":{"type":"string"}}}` + "\n" + `{"method":"POST","path":"/f"}`,
 	}, {
+		"members beside a reference", "3.1.0", `{"/p":{"post":{"requestBody":{"content":{"application/json":{"schema":{"$ref":"#/components/schemas/Base","required":["name"],"properties":{"age":{"type":"integer"}}}}}},` + ok + `}}}`,
+		`"schemas":{"Base":{"type":"object","properties":{"name":{"type":"string"}}}}`,
+		"post_p: POST /p\n" + `{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"}},"required":["name"],"additionalProperties":false}` + "\n" + `{"method":"POST","path":"/p","body":"json"}`,
+	}, {
 		"defaults", "3.1.0", `{"/u":{"put":{"requestBody":{"$ref":"#/components/requestBodies/U"},` + ok + `},"patch":{"requestBody":{"$ref":"#/components/requestBodies/U"},` + ok + `},"post":{"requestBody":{"$ref":"#/components/requestBodies/U"},` + ok + `}}}`,
 		`"requestBodies":{"U":{"content":{"application/json":{"schema":{"type":"object","properties":{"on":{"type":"boolean","default":true},"default":{"$ref":"#/components/schemas/D"}}}}}}},"schemas":{"D":{"type":"object","properties":{"n":{"type":"integer","default":3}}}}`,
 		"put_u: PUT /u\n" + withDefaults + "\n" + `{"method":"PUT","path":"/u"}` + "\n" +
