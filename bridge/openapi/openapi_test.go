@@ -103,6 +103,10 @@ var definitions = []struct {
 			`a (security scheme key): set the API's auth to {"header": {"name": "X-Key", "value": KEY}}` + "\n" +
 			`a (security scheme token): set the API's auth to {"bearer": TOKEN}`,
 	}, {
+		"methods of 3.2", "3.2.0", `{"/a":{"query":{"operationId":"find",` + ok + `},"additionalOperations":{"COPY":{` + ok + `}}}}`, "",
+		"find: QUERY /a is left out: the kind rest does not support the method\n" +
+			"copy_a: COPY /a is left out: the kind rest does not support the method",
+	}, {
 		"left out", "3.0.0", `{"/a":{"get":{"operationId":"old","deprecated":true,` + ok + `},"options":{` + ok + `},"post":{"operationId":"upload","requestBody":{"required":true,"content":{"multipart/mixed":{}}},` + ok + `}},"/b/{x}":{"get":{"parameters":[{"name":"x","in":"path","required":true,"style":"form","schema":{"type":"string"}}],` + ok + `},"delete":{"operationId":"same",` + ok + `}},"/c":{"get":{"operationId":"same",` + ok + `}}}`, "",
 		"same: DELETE /b/{x}\n" + `{"type":"object","properties":{"x":{"type":"string"}},"required":["x"],"additionalProperties":false}` + "\n" + `{"method":"DELETE","path":"/b/{x}"}` + "\n" +
 			"same_2: GET /c\n" + `{"type":"object","properties":{},"additionalProperties":false}` + "\n" + `{"method":"GET","path":"/c"}` + "\n" +

@@ -26,8 +26,12 @@ func (m *importer) importAll() {
 		}
 		for key, operation := range wire.Members(resolved) {
 			switch key {
-			case "get", "put", "post", "delete", "options", "head", "patch", "trace": // OpenAPI 3.1.1, section 4.8.9
+			case "get", "put", "post", "delete", "options", "head", "patch", "trace", "query": // OpenAPI 3.2.0, section 4.9
 				m.importOperation(&source{strings.ToUpper(key), route, resolved, operation})
+			case "additionalOperations":
+				for method, operation := range wire.Members(operation) {
+					m.importOperation(&source{method, route, resolved, operation})
+				}
 			}
 		}
 	}
@@ -52,7 +56,7 @@ func (m *importer) importOperation(src *source) {
 	case isTrue(src.raw, "deprecated") && !m.opt.Deprecated:
 		m.note(name, ruleLeftOut, "%s %s is left out, as it is deprecated (\"deprecated\": true includes it)", src.method, src.route)
 		return
-	case src.method == http.MethodOptions || src.method == http.MethodTrace:
+	case !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}, src.method):
 		m.leaveOut(name, src, "the kind rest does not support the method")
 		return
 	case m.hasServer(src):
