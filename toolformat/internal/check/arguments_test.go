@@ -91,6 +91,9 @@ func TestBinderDefaults(t *testing.T) {
 		{`{"$ref":"#/$defs/a","default":{},"$defs":{"a":{"properties":{"a":{"$ref":"#/$defs/a"}}}}}`, `{"a": {}}`, `{"a": {}}`},
 		{`{"properties":{"n":{"type":"integer","default":"7.0"}},"required":["n"]}`, `{}`, `{"n":7}`},
 		{`{"properties":{"n":{"type":"integer","default":"x"}}}`, `{}`, `invalid arguments for tool t: /n: expected integer, got string "x"`},
+		{`{"properties":{"n":{"type":"integer","default":"x"}}}`, `{"n":null}`, `invalid arguments for tool t: /n: expected integer, got string "x"`},
+		{`{"properties":{"n":{"type":"integer","default":"7.0"}}}`, `{"n":null}`, `{"n":7}`},
+		{`{"properties":{"n":{"type":"string","default":null},"o":{"default":1}}}`, `{}`, `{"o":1}`},
 	} {
 		if got := bind(t, mustBinder(t, c.schema), c.arguments, nil); got != c.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", c.arguments, got, c.want)

@@ -124,8 +124,8 @@ func (b *Binder) repair(n *tree.Node) (failures []*failure, repaired bool) {
 	if rewrite.Strip(n, b.hidden) {
 		failures = b.shown.failures(n)
 	}
-	if failures == nil {
-		fillDefaults(b.defaults, n) // the null of an optional property was left out
+	if failures == nil && fillDefaults(b.defaults, n) { // the null of an optional property was left out
+		failures, _ = b.shown.repair(n, nil) // a default need not be valid
 	}
 	return failures, true
 }
