@@ -89,6 +89,7 @@ func TestBinderDefaults(t *testing.T) {
 		{schema, `{"more":1,"unit":1,"n":{},"o":{},"l":[{},1,{"x":2}]}`, `{"more":1,"unit":1,"n":{"k":0},"o":{"a":[1]},"l":[{"x":null},1,{"x":2}]}`},
 		{schema, `{"unit":null,"more":0,"n":0}`, `{"more":0,"n":0,"unit":"celsius"}`},
 		{`{"$ref":"#/$defs/a","default":{},"$defs":{"a":{"properties":{"a":{"$ref":"#/$defs/a"}}}}}`, `{"a": {}}`, `{"a": {}}`},
+		{`{"properties":{"o":{"$ref":"#/$defs/a%20b"}},"$defs":{"a b":{"properties":{"n":{"default":1}}}}}`, `{"o":{}}`, `{"o":{"n":1}}`},
 		{`{"properties":{"n":{"type":"integer","default":"7.0"}},"required":["n"]}`, `{}`, `{"n":7}`},
 		{`{"properties":{"n":{"type":"integer","default":"x"}}}`, `{}`, `invalid arguments for tool t: /n: expected integer, got string "x"`},
 		{`{"properties":{"n":{"type":"integer","default":"x"}}}`, `{"n":null}`, `invalid arguments for tool t: /n: expected integer, got string "x"`},
@@ -151,6 +152,10 @@ func TestBinderHidden(t *testing.T) {
 	}
 	if got := bind(t, b, `{"requestId": 1, "a": 1}`, func(string) (json.RawMessage, bool) { return json.RawMessage(`"r"`), true }); got != `{"a":1,"requestid":"r"}` {
 		t.Errorf("one that only the request names: %s", got)
+	}
+	b = mustBinder(t, `{"properties":{"filter":{"$ref":"#/$defs/Filter%3COrder%3E"}},"$defs":{"Filter<Order>":{"properties":{"customerid":{"type":"integer"}}}}}`, "customerid")
+	if got := bind(t, b, `{"filter":{"customerid":1}}`, func(string) (json.RawMessage, bool) { return json.RawMessage(`42`), true }); got != `{"filter":{"customerid":42}}` {
+		t.Errorf("behind an escaped reference: %s", got)
 	}
 }
 

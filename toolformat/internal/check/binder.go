@@ -3,6 +3,7 @@ package check
 import (
 	"bytes"
 	"encoding/json"
+	"net/url"
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/toolformat/internal/rewrite"
@@ -191,6 +192,9 @@ func (f *filler) defaultOf(s *tree.Node) *tree.Node {
 // target returns the target of a schema's reference; nil if it is not in the schema.
 func (f *filler) target(s *tree.Node) *tree.Node {
 	pointer, ok := strings.CutPrefix(s.Get("$ref").Text(), "#")
+	if decoded, err := url.PathUnescape(pointer); err == nil { // RFC 6901, section 6
+		pointer = decoded
+	}
 	if !ok || pointer != "" && pointer[0] != '/' {
 		return nil
 	}
