@@ -89,6 +89,7 @@ var attempts = map[string]attempt{
 	"pidfd_getfd!":                  func(h *hostile) error { return takeFile(h.parent) },
 	"signal the parent":             func(h *hostile) error { return syscall.Kill(h.parent, syscall.SIGURG) },
 	"signal the parent by pidfd":    func(h *hostile) error { return signalByFile(h.parent) },
+	"limit the parent":              func(h *hostile) error { return limit(h.parent) },
 	"TCP":                           func(h *hostile) error { return dial("tcp", h.tcp) },
 	"TCP listen":                    func(h *hostile) error { l, err := net.Listen("tcp", "127.0.0.1:0"); closeIf(l, err); return err },
 	"UDP":                           func(h *hostile) error { return dial("udp", h.udp) },
@@ -191,6 +192,15 @@ func takeFile(pid int) error {
 	}
 	_, err = unix.PidfdGetfd(fd, 1, 0)
 	return err
+}
+
+// limit sets a limit of a process to what it is.
+func limit(pid int) error {
+	var own unix.Rlimit
+	if err := unix.Prlimit(pid, unix.RLIMIT_CORE, nil, &own); err != nil {
+		return err
+	}
+	return unix.Prlimit(pid, unix.RLIMIT_CORE, &own, nil)
 }
 
 func signalByFile(pid int) error {

@@ -34,7 +34,7 @@ var never = []uint32{
 	// Memory that neither a file nor a limit accounts for, and that other users' processes share.
 	unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET,
 	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL,
-	unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMCTL, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
+	unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
 	// Keys, and what the kernel is attacked by.
 	unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD,
 	unix.SYS_FANOTIFY_INIT, unix.SYS_VHANGUP, unix.SYS_LOOKUP_DCOOKIE, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_ACCT,
@@ -92,6 +92,7 @@ func (o *Order) filter() (filter, error) {
 	f = f.allowOnly(unix.SYS_SOCKETPAIR, 0, ^uint32(0), unix.AF_UNIX)
 	f = f.allowOnly(unix.SYS_SOCKETPAIR, 1, kind, unix.SOCK_STREAM, unix.SOCK_SEQPACKET)
 	f = f.allowOnly(unix.SYS_CLONE, 0, namespaces, 0)
+	f = f.allowOnly(unix.SYS_PRLIMIT64, 0, ^uint32(0), 0) // of the caller: a limit on CPU time ends any process of the user
 	f = f.denyValues(unix.SYS_IOCTL, 1, ^uint32(0), ioctls...)
 	if o.Memory > 0 { // which RLIMIT_DATA does not account for
 		const shared = unix.MAP_SHARED | unix.MAP_ANONYMOUS
