@@ -153,9 +153,18 @@ func TestBinderHidden(t *testing.T) {
 	if got := bind(t, b, `{"requestId": 1, "a": 1}`, func(string) (json.RawMessage, bool) { return json.RawMessage(`"r"`), true }); got != `{"a":1,"requestid":"r"}` {
 		t.Errorf("one that only the request names: %s", got)
 	}
-	b = mustBinder(t, `{"properties":{"filter":{"$ref":"#/$defs/Filter%3COrder%3E"}},"$defs":{"Filter<Order>":{"properties":{"customerid":{"type":"integer"}}}}}`, "customerid")
-	if got := bind(t, b, `{"filter":{"customerid":1}}`, func(string) (json.RawMessage, bool) { return json.RawMessage(`42`), true }); got != `{"filter":{"customerid":42}}` {
-		t.Errorf("behind an escaped reference: %s", got)
+	const filter = `{"properties":{"customerid":{"type":"integer"}}`
+	for name, schema := range map[string]string{
+		"an escape":           `{"properties":{"filter":{"$ref":"#/$defs/Filter%3COrder%3E"}},"$defs":{"Filter<Order>":` + filter + `}}}`,
+		"an anchor":           `{"properties":{"filter":{"$ref":"#f"}},"$defs":{"f":` + filter + `,"$anchor":"f"}}}`,
+		"an inner definition": `{"properties":{"filter":{"$ref":"#/$defs/f","$defs":{"f":` + filter + `}}}}}`,
+	} {
+		if b, err = NewFiller(json.RawMessage(schema), []string{"customerid"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := bind(t, b, `{"filter":{"customerid":1}}`, func(string) (json.RawMessage, bool) { return json.RawMessage(`42`), true }); got != `{"filter":{"customerid":42}}` {
+			t.Errorf("behind %s: %s", name, got)
+		}
 	}
 }
 

@@ -19,9 +19,10 @@ type Binder struct {
 	visible  json.RawMessage
 	defaults *tree.Node // the visible schema; nil if it has no defaults
 
-	hidden   []string         // names that no caller sets
-	named    []hiddenProperty // that the arguments get though the schema may not have them
-	declared *tree.Node       // the whole schema; nil if it has no hidden property
+	hidden   []string                  // names that no caller sets
+	named    []hiddenProperty          // that the arguments get though the schema may not have them
+	declared *tree.Node                // the whole schema; nil if it has no hidden property
+	targets  map[*tree.Node]*tree.Node // of its references
 }
 
 type hiddenProperty struct {
@@ -71,6 +72,7 @@ func NewFiller(schema json.RawMessage, hidden, named []string) (*Binder, error) 
 		return nil, err
 	}
 	b.declared = root.Clone()
+	b.targets = rewrite.Of(b.declared, "").Targets()
 	r := rewrite.Of(root, "")
 	rewrite.Hide(hidden)(r)
 	b.visible = root.JSON()
@@ -140,9 +142,10 @@ func fillDefaults(schema, n *tree.Node) bool {
 }
 
 type filler struct {
-	root   *tree.Node
-	budget int // bounds the work
-	filled bool
+	root    *tree.Node
+	targets map[*tree.Node]*tree.Node // of references, beside those that are pointers from the root
+	budget  int                       // bounds the work
+	filled  bool
 }
 
 // fill adds to a value the defaults of a schema.
@@ -191,6 +194,9 @@ func (f *filler) defaultOf(s *tree.Node) *tree.Node {
 
 // target returns the target of a schema's reference; nil if it is not in the schema.
 func (f *filler) target(s *tree.Node) *tree.Node {
+	if target := f.targets[s]; target != nil {
+		return target
+	}
 	pointer, ok := strings.CutPrefix(s.Get("$ref").Text(), "#")
 	if decoded, err := url.PathUnescape(pointer); err == nil { // RFC 6901, section 6
 		pointer = decoded

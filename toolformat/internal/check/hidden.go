@@ -56,7 +56,7 @@ func (b *Binder) fill(n *tree.Node, value func(name string) (json.RawMessage, bo
 	if b.declared == nil && b.named == nil {
 		return false, nil
 	}
-	f := hiddenFiller{schemas: filler{root: b.declared, budget: rewrite.MaxNodes}, names: b.hidden, value: value, set: map[slot]int{}, seen: map[application]bool{}}
+	f := hiddenFiller{schemas: filler{root: b.declared, targets: b.targets, budget: rewrite.MaxNodes}, names: b.hidden, value: value, set: map[slot]int{}, seen: map[application]bool{}}
 	f.fillIn(b.declared, n, false)
 	if b.declared != nil && b.whole != nil {
 		f.check(b.whole, n)

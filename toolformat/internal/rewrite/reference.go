@@ -85,6 +85,17 @@ func (r *Schema) resolveReferences() *refGraph {
 	return x
 }
 
+// Targets returns what the references of the schema lead to, by the schemas that have them.
+func (r *Schema) Targets() map[*tree.Node]*tree.Node {
+	targets := map[*tree.Node]*tree.Node{}
+	for _, s := range r.resolveReferences().refs {
+		if s.fault == "" {
+			targets[s.schema] = s.target
+		}
+	}
+	return targets
+}
+
 // copyOutside replaces the target of a reference by a copy if no keyword makes it a schema
 // (#/components/schemas/Pet): the original may well be data.
 func (r *Schema) copyOutside(x *refGraph, s *reference, copies map[*tree.Node]*tree.Node) {
