@@ -158,12 +158,16 @@ func TestHostileMember(t *testing.T) {
 	d := sourcetest.NewAPI(t, nil)
 	tool := sourcetest.Tool(t, openAPI(t, d.URL, `{"url":"URL?api.key=k"}`),
 		`{"method":"GET","path":"/?user_id={user_id}&filter={filter}","encoding":{"filter":{"explode":true}}}`)
-	for _, name := range []string{"user_id", "USER_ID", " user_id", "user.id", "user id", "user_id[]", "user_id[a]", "api_key", "api.key"} {
-		if _, err := tool.Call(t.Context(), json.RawMessage(fmt.Sprintf(`{"user_id":1,"filter":{%q:2}}`, name))); err == nil {
+	for _, name := range []string{"user_id", "USER_ID", " user_id", "user.id", "user id", "user_id[]", "user_id[a]", "[user_id]", "user_id]", "user[id", "user_id\x00a", "api_key", "api.key"} {
+		key, err := json.Marshal(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tool.Call(t.Context(), json.RawMessage(fmt.Sprintf(`{"user_id":1,"filter":{%s:2}}`, key))); err == nil {
 			t.Errorf("%q is taken: %s", name, d.Last(t).URI)
 		}
 	}
-	sourcetest.Do(t, tool, `{"user_id":1,"filter":{"userid":2,"id":3}}`)
+	sourcetest.Do(t, tool, `{"user_id":1,"filter":{"userid":2,"id":3,"user[id]":4,"[id]":5}}`)
 }
 
 // FuzzTemplate: the request of any template and arguments goes to the API's host below its path,

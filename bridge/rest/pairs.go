@@ -108,8 +108,12 @@ func (p *pairs) check(argument, own string, taken func(name string) bool) error 
 			continue
 		}
 		name := foldEscaped(it.name)
-		base, _, _ := strings.Cut(name, "[") // frameworks read name[] as name
-		if name != own && taken(name) || base != own && taken(base) {
+		base := strings.TrimLeft(name, "[]") // frameworks read name[], [name] and name] as name
+		if end := strings.IndexAny(base, "[]"); end >= 0 {
+			base = base[:end]
+		}
+		flat := strings.ReplaceAll(name, "[", "_") // PHP reads a[b, without an end, as a_b
+		if name != own && (taken(name) || taken(flat)) || base != own && taken(base) {
 			return fmt.Errorf("argument %s: its member %q has the name of another parameter", argument, native.Shorten(name))
 		}
 	}
@@ -127,6 +131,7 @@ func foldEscaped(name string) string {
 // fold maps names that a server may take for one to one: those that differ in letter case only, and
 // those that PHP makes the same (its manual, "Variables From External Sources").
 func fold(name string) string {
+	name, _, _ = strings.Cut(name, "\x00") // PHP's names end there
 	name = strings.ToLower(strings.ToUpper(strings.TrimLeft(name, " ")))
 	return phpNames.Replace(name)
 }
