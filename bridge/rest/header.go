@@ -61,6 +61,7 @@ func (t *tool) expandHeaders(args arguments, contentType string) (http.Header, e
 		all.Set(h.name, h.value.expand(text))
 		isTyped = isTyped || strings.EqualFold(h.name, "Content-Type")
 	}
+	httpapi.DropCoding(all)
 	// The API's type may be another one of JSON.
 	if contentType != "" && (t.format == formatMultipart || !isTyped && (t.format != formatJSON || all.Get("Content-Type") == "")) {
 		all.Set("Content-Type", contentType)

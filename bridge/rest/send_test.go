@@ -17,6 +17,26 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 )
 
+// An answer can be read whatever codings the config and the tool say that they accept.
+func TestAcceptEncoding(t *testing.T) {
+	d := sourcetest.NewAPI(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.Header.Get("Accept-Encoding"), "br") {
+			w.Header().Set("Content-Encoding", "br")
+		}
+		io.WriteString(w, "text")
+	})
+	for _, c := range []struct{ config, spec, want string }{
+		{`,"headers":{"Accept-Encoding":"gzip, deflate, br"}`, ``, "gzip"},
+		{``, `,"headers":{"accept-encoding":"{coding}"}`, "gzip"},
+		{`,"headers":{"Accept-Encoding":"br"}`, `,"headers":{"Accept-Encoding":"identity"}`, "identity"},
+	} {
+		r := sourcetest.Do(t, sourcetest.Tool(t, openAPI(t, d.URL, `{"url":"URL"`+c.config+`}`), `{"method":"GET","path":"/"`+c.spec+`}`), `{"coding":"br"}`)
+		if got := d.Last(t).Header.Get("Accept-Encoding"); got != c.want || r.IsError() {
+			t.Errorf("%s%s: asked for %s, got %s", c.config, c.spec, got, r.JSON)
+		}
+	}
+}
+
 func TestRedirects(t *testing.T) {
 	other := sourcetest.NewAPI(t, nil)
 	d := sourcetest.NewAPI(t, nil)

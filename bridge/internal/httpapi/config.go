@@ -102,6 +102,7 @@ func (c *Config) header(defaults http.Header) (http.Header, error) {
 	if c.Auth.name != "" {
 		h.Set(c.Auth.name, c.Auth.value)
 	}
+	DropCoding(h)
 	return h, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/textproto"
 	"net/url"
 	"slices"
@@ -102,6 +103,14 @@ func CheckHeader(name, value string) error {
 		return fmt.Errorf("the value of %s has a line break or another control character in it", name)
 	}
 	return nil
+}
+
+// DropCoding removes an Accept-Encoding with which answers could come in a coding that is not decoded:
+// the transport decodes only what it has asked for itself.
+func DropCoding(h http.Header) {
+	if !strings.EqualFold(h.Get("Accept-Encoding"), "identity") {
+		h.Del("Accept-Encoding")
+	}
 }
 
 // isToken reports whether r is a tchar (RFC 9110, section 5.6.2).
