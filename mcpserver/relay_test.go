@@ -176,3 +176,25 @@ func TestSlowSSEAnswers(t *testing.T) {
 		t.Error("the answer has not arrived")
 	}
 }
+
+// SDKs of the legacy era refuse a result whose structured content is not an object: the text alone reaches them, also from
+// tools of the bridge.
+func TestLooseStructuredContent(t *testing.T) {
+	given := ""
+	p := newMade(t, Options{}, func(_ context.Context, req *bridge.Request) bridge.Reply {
+		if req.Method != wire.MethodToolsCall {
+			return bridge.Result([]byte("{}"), nil)
+		}
+		return bridge.Result([]byte(`{"content":[{"type":"text","text":"\"structuredContent\":{}"}],"structuredContent"`+given+`}`), nil)
+	})
+	d := p.newDuplex(identity{})
+	defer d.end(errEnded)
+	d.request(t, wire.MethodInitialize, introduction)
+	for value, want := range map[string]string{`:["a"]`: "", ` : 1`: "", `:null`: "", `:"{"`: "", `: {"a":[1]}`: `{"a":[1]}`} {
+		given = value
+		got := []byte(d.request(t, wire.MethodToolsCall, `{"name":"t"}`))
+		if string(wire.Lookup(got, "structuredContent")) != want || wire.Lookup(got, "content") == nil {
+			t.Errorf("%s: %s", value, got)
+		}
+	}
+}

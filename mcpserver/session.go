@@ -247,7 +247,8 @@ func (s *session) dispatch(ctx context.Context, m *wire.Message, back bridge.Bac
 	req := &bridge.Request{Method: m.Method, Params: &m.Params, Back: back}
 	req.Take, _ = back.(bridge.Taker)
 	repeated := s.isRepeated(m)
-	if x, ok := back.(*exchange); ok {
+	x, posted := back.(*exchange)
+	if posted {
 		req.Key = x.key
 		repeated = repeated || x.repeated
 	}
@@ -260,7 +261,11 @@ func (s *session) dispatch(ctx context.Context, m *wire.Message, back bridge.Bac
 	if m.Method == wire.MethodSetLevel {
 		return s.setLevel(ctx, o, req)
 	}
-	return forLegacy(o.source.Do(ctx, req))
+	reply := o.source.Do(ctx, req)
+	if posted && x.early.taken > 0 {
+		return reply // its client has got the beginning
+	}
+	return forLegacy(reply)
 }
 
 // isRepeated reports whether a request may have run before: a Stream says so, or its sender, which has
