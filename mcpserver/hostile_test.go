@@ -95,6 +95,34 @@ func TestInitializeFailsLate(t *testing.T) {
 	wg.Wait()
 }
 
+// What a client sends before its initialize is answered does not end the session, of which it knows once the answer has
+// become a stream.
+func TestPingBeforeInitialized(t *testing.T) {
+	begun, end := make(chan struct{}), make(chan struct{})
+	p := newMade(t, Options{}, func(context.Context, *bridge.Request) bridge.Reply {
+		close(begun)
+		<-end
+		return bridge.Result([]byte("{}"), nil)
+	})
+	initialized := make(chan string, 1)
+	go func() { initialized <- p.legacy(t.Context(), "", fmt.Sprintf(hello, "{}")).Body.String() }()
+	<-begun
+	id := ""
+	p.sessions.mu.Lock()
+	for id = range p.sessions.sessions {
+	}
+	p.sessions.mu.Unlock()
+	for method, want := range map[string]string{"ping": `"result":{}`, "tools/list": "before initialize"} {
+		if w := p.legacy(t.Context(), id, `{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`); !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: %d %s", method, w.Code, w.Body)
+		}
+	}
+	close(end)
+	if got := <-initialized; !strings.Contains(got, `"protocolVersion"`) {
+		t.Errorf("initialize: %s", got)
+	}
+}
+
 // A client's capabilities are kept as long as its session, and are therefore bounded.
 func TestCapabilitiesBound(t *testing.T) {
 	p := newMade(t, Options{}, okay)

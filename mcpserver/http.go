@@ -336,7 +336,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, target *session,
 	}
 	x := s.beginExchange(&exchange{session: target, account: target.account, id: m.ID}, w, r, accept)
 	resp, ok := target.respond(target.ctx, m, x)
-	if target.opened.Load() == nil { // initialize failed
+	if m.Method == wire.MethodInitialize && target.opened.Load() == nil { // it failed
 		x.withdraw(mcp.HeaderSessionID)
 		s.sessions.endSession(target)
 	}
