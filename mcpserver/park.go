@@ -76,8 +76,8 @@ func (p *parking) do(ctx context.Context, views *viewPool, key viewKey, req *bri
 		if c == nil {
 			return bridge.Failed(invalid("%s: params.requestState is unknown, used, too old, or of another request: call again without it", req.Method)), nil
 		}
-		c.answer(req.Params.Get(wire.InputResponses))
-		return p.wait(ctx, c, req.Back)
+		c.resume(&retryBack{req.Back, bytes.Clone(req.Params.Get(wire.MetaProgressToken))}, req.Params.Get(wire.InputResponses))
+		return p.wait(ctx, c)
 	}
 	v, err := views.claim(ctx, key, true)
 	if err != nil {
@@ -88,9 +88,8 @@ func (p *parking) do(ctx context.Context, views *viewPool, key viewKey, req *bri
 		return bridge.Failed(v.account.exhausted("bytes in flight", heldBytes)), nil
 	}
 	v.lowerLevel(ctx, level)
-	back := req.Back
 	c := &parkedCall{
-		views: views, view: v, req: req, back: back, params: wire.NewBuffer(len(req.Params.Raw)),
+		views: views, view: v, req: req, back: req.Back, params: wire.NewBuffer(len(req.Params.Raw)),
 		done: make(chan struct{}), wake: make(chan struct{}, 1),
 	}
 	c.params.B = append(c.params.B, req.Params.Raw...)
@@ -110,7 +109,7 @@ func (p *parking) do(ctx context.Context, views *viewPool, key viewKey, req *bri
 		return bridge.Failed(shuttingDown(nil)), c.params
 	}
 	go c.carryOut()
-	return p.wait(ctx, c, back)
+	return p.wait(ctx, c)
 }
 
 func (c *parkedCall) carryOut() {
@@ -127,10 +126,7 @@ func (c *parkedCall) leave() {
 }
 
 // wait waits until the call ends, with or without its client, or asks something.
-func (p *parking) wait(ctx context.Context, c *parkedCall, back bridge.Back) (bridge.Reply, *wire.Buffer) {
-	c.mu.Lock()
-	c.back = back
-	c.mu.Unlock()
+func (p *parking) wait(ctx context.Context, c *parkedCall) (bridge.Reply, *wire.Buffer) {
 	wake, gathered := c.wake, (<-chan time.Time)(nil)
 	for {
 		select {
@@ -263,6 +259,24 @@ func (c *parkedCall) Notify(method string, params []byte) {
 	}
 }
 
+// retryBack is the Back of a retry. The client knows the progress of the call by its token, not by that of the request
+// before.
+type retryBack struct {
+	bridge.Back
+	token []byte // raw; nil if the client wants to know no progress
+}
+
+// Notify implements bridge.Back.
+func (b *retryBack) Notify(method string, params []byte) {
+	if method == wire.NotificationProgress {
+		if b.token == nil {
+			return
+		}
+		params = wire.SetMember(params, wire.ProgressToken.String(), b.token)
+	}
+	b.Back.Notify(method, params)
+}
+
 // Ask implements bridge.Back: the call is parked with the question until a retry answers it.
 func (c *parkedCall) Ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error) {
 	held := 2 * len(params) // by the source and in the question, until there is an answer
@@ -291,10 +305,12 @@ func (c *parkedCall) Ask(ctx context.Context, method string, params []byte) ([]b
 	}
 }
 
-// answer delivers the answers of a retry. Questions without an answer are asked again.
-func (c *parkedCall) answer(responses []byte) {
+// resume delivers the answers of a retry, which gets what belongs to the call from then on. Questions without an answer
+// are asked again.
+func (c *parkedCall) resume(back bridge.Back, responses []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.back = back
 	for key, raw := range wire.Members(responses) {
 		if i := slices.IndexFunc(c.questions, func(q *question) bool { return q.key == key }); i >= 0 {
 			c.questions[i].answer <- bytes.Clone(raw)

@@ -15,7 +15,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// asker is a source whose every call asks its caller something and returns the answer.
+// asker is a source whose every call asks its caller something and returns the answer, after progress if the caller
+// wants to know that.
 type asker struct {
 	begun, ended chan string // targets of calls
 	size         int         // bytes that are added to the question
@@ -34,6 +35,9 @@ func (a *asker) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	if err != nil {
 		return bridge.Failed(err)
 	}
+	if token := req.Params.Get(wire.MetaProgressToken); token != nil {
+		req.Back.Notify(wire.NotificationProgress, []byte(`{"progressToken":`+string(token)+`,"progress":1}`))
+	}
 	return bridge.Result([]byte(`{"content":[],"answer":`+string(answer)+`}`), nil)
 }
 
@@ -42,6 +46,9 @@ type parked struct {
 	*testing.T
 	*Server
 	source *asker
+
+	meta  string // of requests, beside what each has
+	token string // with which send sends them; "" for none
 }
 
 func newParked(t *testing.T) (p *parked) {
@@ -56,7 +63,7 @@ func newParked(t *testing.T) (p *parked) {
 // post sends a request of a token's holder with these members in its params.
 func (p *parked) post(ctx context.Context, token, tool, members string) (status int, body []byte) {
 	msg := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tool + `",` + members +
-		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`
+		`"_meta":{` + p.meta + `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`
 	r := httptest.NewRequestWithContext(ctx, "POST", "http://127.0.0.1/mcp", strings.NewReader(msg))
 	for k, v := range map[string]string{
 		"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Authorization": "Bearer " + token,
@@ -178,6 +185,26 @@ func TestParkedClientGoes(t *testing.T) {
 		t.Logf("%s", body) // either may happen first
 	}
 	p.came(p.source.ended)
+}
+
+// What a call sends after its question goes to the retry, with the token of its progress.
+func TestParkedProgress(t *testing.T) {
+	p := newParked(t)
+	for i := range 50 {
+		p.meta = `"progressToken":"first",`
+		state := p.park()
+		p.meta = `"progressToken":2,`
+		_, body := p.post(t.Context(), "a", "t", retry(state))
+		if !strings.Contains(string(body), `"progressToken":2,`) || strings.Contains(string(body), "first") || !strings.Contains(string(body), `"accept"`) {
+			t.Fatalf("%d: %s", i, body)
+		}
+	}
+	p.meta = `"progressToken":"first",`
+	state := p.park()
+	p.meta = ""
+	if _, body := p.post(t.Context(), "a", "t", retry(state)); strings.Contains(string(body), "progress") || !strings.Contains(string(body), `"accept"`) {
+		t.Errorf("without a token: %s", body)
+	}
 }
 
 // At the bound a call that would be parked is refused and ended; those parked stay.
