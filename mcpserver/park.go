@@ -32,7 +32,7 @@ func newParking() parking {
 // parking holds the calls of modern clients that are asked something by a source of the legacy
 // era. The call goes on while its client gets the questions as an input_required; the retry with
 // the answers finds the call again. A parked call ends with its client's retry, with its time, or
-// with the Server.
+// with its client's connection or credentials.
 type parking struct {
 	mark string        // begins each requestState, and tells it from those of other bridges
 	life time.Duration // how long a call stays parked
@@ -165,6 +165,9 @@ func (p *parking) park(c *parkedCall, requests []byte) bridge.Reply {
 		c.reply.Free()
 		return bridge.Failed(c.view.account.exhausted("calls that wait for answers of their clients", parkedCalls))
 	}
+	if c.views.isClosed() { // meanwhile, with its connection
+		p.expire(state)
+	}
 	b := append(append([]byte(`{"resultType":"input_required","inputRequests":`), requests...), `,"requestState":`...)
 	reply := bridge.Result(append(wire.AppendString(b, state), '}'), nil)
 	reply.Modern = true
@@ -232,13 +235,23 @@ func (p *parking) expire(state string) {
 // close ends every parked call, and keeps others from being parked.
 func (p *parking) close() {
 	p.mu.Lock()
-	calls := p.calls
-	p.calls, p.closed = nil, true
-	for _, c := range calls {
-		c.view.account.give(parkedCalls, 1)
+	p.closed = true
+	p.mu.Unlock()
+	p.end(func(*parkedCall) bool { return true })
+}
+
+// end ends the parked calls whose clients are gone.
+func (p *parking) end(gone func(*parkedCall) bool) {
+	var ended []*parkedCall
+	p.mu.Lock()
+	for state, c := range p.calls {
+		if gone(c) {
+			p.remove(state, c)
+			ended = append(ended, c)
+		}
 	}
 	p.mu.Unlock()
-	for _, c := range calls {
+	for _, c := range ended {
 		c.expiry.Stop()
 		c.cancel(errEnded)
 	}

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -115,6 +116,40 @@ func TestParkedExpiresAtItsServer(t *testing.T) {
 	}
 	if len(e.cancelled) > 0 {
 		t.Errorf("it was cancelled too: %s", <-e.cancelled)
+	}
+}
+
+// A parked call ends with the connection of its client.
+func TestParkedConnectionEnds(t *testing.T) {
+	p := newParked(t)
+	in, client := io.Pipe()
+	answers, out := io.Pipe()
+	served := make(chan error, 1)
+	go func() { served <- p.ServeStdio(t.Context(), in, out) }()
+	io.WriteString(client, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`+"\n")
+	if line, err := bufio.NewReader(answers).ReadString('\n'); err != nil || !strings.Contains(line, "input_required") {
+		t.Errorf("%s, %v", line, err)
+	}
+	client.Close()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	p.came(p.source.ended)
+	if n := p.Pending(); n != 0 {
+		t.Errorf("%d requests are pending", n)
+	}
+}
+
+// A parked call ends with the token of its client, and those of others go on.
+func TestParkedRevoked(t *testing.T) {
+	p := newParked(t)
+	_, body := p.post(t.Context(), "b", "t", `"arguments":{"x":1},`)
+	p.came(p.source.begun)
+	p.park()
+	p.Update(Options{Access: Access{Tokens: map[string]string{"bob": "b"}}})
+	p.came(p.source.ended)
+	if _, body := p.post(t.Context(), "b", "t", retry(string(wire.Lookup(body, "result", "requestState")))); wire.Lookup(body, "result", "answer") == nil {
+		t.Errorf("bob's: %s", body)
 	}
 }
 

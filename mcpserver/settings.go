@@ -72,6 +72,7 @@ func (s *Server) shutOut(gone func(*identity) bool) {
 	for _, open := range ended {
 		open.end(errShutOut)
 	}
+	s.parking.end(func(c *parkedCall) bool { return c.views == &s.views && gone(&c.view.key.sender) })
 	for _, v := range s.views.shutOut(gone) {
 		v.source.Close()
 	}

@@ -303,11 +303,18 @@ func (p *viewPool) close() {
 		v.idle.Stop()
 	}
 	p.mu.Unlock()
+	p.server.parking.end(func(c *parkedCall) bool { return c.views == p })
 	for _, v := range views {
 		if v.source != nil {
 			v.source.Close()
 		}
 	}
+}
+
+func (p *viewPool) isClosed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.closed
 }
 
 // do carries out a request in a view, and records the task that it may create.
