@@ -211,6 +211,7 @@ func (p *parking) unpark(state string, sender identity, req *bridge.Request) *pa
 	}
 	p.remove(state, c)
 	c.expiry.Stop()
+	c.view.token.Store(&sender.token)
 	return c
 }
 

@@ -47,6 +47,7 @@ func (p *viewPool) doTask(ctx context.Context, v *view, m *wire.Message) bridge.
 	}
 	p.mu.Lock()
 	if creator := p.tasks[taskKey{v.key.sender.anyToken(), id}]; creator != nil {
+		creator.token.Store(&v.key.sender.token)
 		v = creator
 	}
 	v.users++

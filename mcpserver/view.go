@@ -56,7 +56,8 @@ type view struct {
 	failure       *toolformat.Error
 	subscriptions subscriptions
 	tools         knownTools
-	level         atomic.Int32 // wire.LogLevel of the source's log
+	level         atomic.Int32           // wire.LogLevel of the source's log
+	token         atomic.Pointer[string] // that the sender has now: later requests about a task, or a parked call, may have another
 
 	// The fields below are guarded by viewPool.mu.
 	users  int       // requests, and the opening of the source
@@ -143,6 +144,7 @@ func (p *viewPool) addView(key viewKey) (*view, *toolformat.Error) {
 
 		subscriptions: subscriptions{listeners: map[*listener]struct{}{}, watched: map[string]*watch{}},
 	}
+	v.token.Store(&key.sender.token)
 	if !p.server.start(func() { p.open(v) }) {
 		v.giveBack()
 		return nil, shuttingDown(nil)
@@ -158,6 +160,9 @@ func (p *viewPool) addView(key viewKey) (*view, *toolformat.Error) {
 // open opens the source for a view, and removes the view when that fails.
 func (p *viewPool) open(v *view) {
 	caller := v.key.sender.caller()
+	if caller.Token != nil {
+		caller.Token = func() string { return *v.token.Load() }
+	}
 	caller.ID, caller.Modern, caller.Revision, caller.Notify = "view "+newID(), true, wire.ModernRevision, v.notify
 	caller.Info, caller.Capabilities = []byte(v.key.client), []byte(v.key.capabilities)
 	caller.Ask = func(context.Context, string, []byte) ([]byte, *toolformat.Error) {

@@ -13,6 +13,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/mcpserver/auth"
 )
 
 // listed is a source with a list of tools that a test changes. Its tool wait waits until it is
@@ -101,6 +102,9 @@ func (p *parked) send(method, name, params, param string) *httptest.ResponseReco
 	}
 	if param != "" {
 		r.Header.Set("Mcp-Param-A", param)
+	}
+	if p.token != "" {
+		r.Header.Set("Authorization", "Bearer "+p.token)
 	}
 	w := httptest.NewRecorder()
 	p.Handler().ServeHTTP(w, r)
@@ -302,5 +306,30 @@ func TestTasksOfPrincipals(t *testing.T) {
 	pool.drop(ann)
 	if len(pool.tasks) != 1 || len(pool.order[ann.account]) != 0 {
 		t.Errorf("%d tasks are left", len(pool.tasks))
+	}
+}
+
+// forwarder is a source whose calls create the task 1, about which it says with which token it was asked.
+type forwarder struct{}
+
+func (forwarder) Open(_ context.Context, caller *bridge.Caller) (bridge.Session, error) {
+	return made(func(_ context.Context, req *bridge.Request) bridge.Reply {
+		if req.Method == wire.MethodToolsCall {
+			return bridge.Result([]byte(`{"resultType":"task","taskId":"1"}`), nil)
+		}
+		return bridge.Result([]byte(`{"token":"`+caller.Token()+`"}`), nil)
+	}), nil
+}
+
+// The source gets the token with which a client asks about a task, not that with which it has created it.
+func TestTaskOfRefreshedToken(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	p := &parked{T: t, Server: New(forwarder{}, Options{PassTokens: true, Access: Access{Auth: auth.Any{&issuer{}}}})}
+	t.Cleanup(func() { p.Close() })
+	p.token = "old"
+	p.send(wire.MethodToolsCall, "t", `"name":"t",`, "")
+	p.token = "new"
+	if w := p.send(wire.MethodTasksGet, "1", `"taskId":"1",`, ""); !strings.Contains(w.Body.String(), `"token":"new"`) {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
