@@ -211,7 +211,12 @@ func (s *Server) postModern(w http.ResponseWriter, r *http.Request, sender ident
 	x := s.beginExchange(&exchange{account: own, id: m.ID, cancel: cancel}, w, r, accept)
 	s.views.addPost(r, sender, cancel)
 	defer s.views.removePost(r)
-	resp := response{id: m.ID, reply: s.views.respond(ctx, &modernCall{sender: sender, msg: m, back: x, http: r})}
+	resp := response{id: m.ID}
+	if !endedHere(context.Cause(ctx)) {
+		resp.reply = s.views.respond(ctx, &modernCall{sender: sender, msg: m, back: x, http: r})
+	} else {
+		resp.reply = bridge.Failed(&toolformat.Error{Code: toolformat.Canceled, Message: "canceled", NotRun: true})
+	}
 	if !s.settle(context.Cause(ctx), m, &resp.reply) {
 		x.finish(nil)
 		return

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/mcpserver/auth"
 )
@@ -90,6 +92,34 @@ func connect(t *testing.T, s *Server) func() int {
 		defer resp.Body.Close()
 		bufio.NewReader(resp.Body).WriteTo(discard{})
 		return resp.StatusCode
+	}
+}
+
+// A request whose body comes when its token is revoked is not carried out.
+func TestRevokedBeforeBody(t *testing.T) {
+	p := newMade(t, Options{Access: Access{Tokens: map[string]string{"ann": "a"}}}, func(_ context.Context, req *bridge.Request) bridge.Reply {
+		t.Errorf("%s is carried out", req.Method)
+		return bridge.Result([]byte("{}"), nil)
+	})
+	body, client := io.Pipe()
+	r := httptest.NewRequestWithContext(t.Context(), "POST", "http://127.0.0.1/mcp", body)
+	for k, v := range map[string]string{
+		"Content-Type": "application/json", "Authorization": "Bearer a", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "t",
+	} {
+		r.Header.Set(k, v)
+	}
+	answered, w := make(chan struct{}), httptest.NewRecorder()
+	go func() {
+		defer close(answered)
+		p.Handler().ServeHTTP(w, r)
+	}()
+	io.WriteString(client, "{") // is read once the request has been let in
+	p.Update(Options{Access: Access{Tokens: map[string]string{"ann": "another"}}})
+	io.WriteString(client, `"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`)
+	client.Close()
+	<-answered
+	if got := w.Body.String(); !strings.Contains(got, errShutOut.Error()) || !strings.Contains(got, `"notRun":true`) {
+		t.Errorf("%d %s", w.Code, got)
 	}
 }
 

@@ -285,6 +285,12 @@ func (p *viewPool) addPost(r *http.Request, sender identity, cancel context.Canc
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.posts[r] = post{cancel, sender}
+	switch { // that may have been while its body came
+	case p.closed:
+		cancel(errClosing)
+	case !p.server.opts().admits(&sender):
+		cancel(errShutOut)
+	}
 }
 
 func (p *viewPool) removePost(r *http.Request) {
