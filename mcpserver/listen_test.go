@@ -2,10 +2,14 @@ package mcpserver
 
 import (
 	"context"
+	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -104,5 +108,22 @@ func TestWatchAgain(t *testing.T) {
 		if source.on.Load() != 0 || source.unsubscribed.Load() != i+1 || len(v.watched) != 0 {
 			t.Fatalf("the source holds %d, the view %d", source.on.Load(), len(v.watched))
 		}
+	}
+}
+
+// A listen whose client accepts no stream of events would have no answer.
+func TestListenWithoutEvents(t *testing.T) {
+	p := newMade(t, Options{}, okay)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	r := httptest.NewRequestWithContext(ctx, "POST", "http://127.0.0.1/mcp", strings.NewReader(
+		`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`))
+	for k, v := range map[string]string{"Content-Type": "application/json", "Accept": "application/json", "Mcp-Protocol-Version": wire.ModernRevision, "Mcp-Method": wire.MethodListen} {
+		r.Header.Set(k, v)
+	}
+	w := httptest.NewRecorder()
+	p.Handler().ServeHTTP(w, r)
+	if w.Code != http.StatusNotAcceptable || !strings.Contains(w.Body.String(), "text/event-stream") {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }

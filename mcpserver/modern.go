@@ -191,6 +191,10 @@ func (s *Server) postModern(w http.ResponseWriter, r *http.Request, sender ident
 		resp.writeJSON(w, s.opts().accounts.of(sender.principal))
 		return
 	}
+	if m.Method == wire.MethodListen && !accept.events {
+		writeError(w, http.StatusNotAcceptable, m.Method+" opens an event stream: the client must accept text/event-stream")
+		return
+	}
 	own, refused := s.opts().accounts.of(sender.principal), (*toolformat.Error)(nil)
 	switch {
 	case !own.take(pendingCalls, 1):
