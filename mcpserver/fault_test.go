@@ -199,7 +199,7 @@ func TestTooLarge(t *testing.T) {
 		status, body := p.send(call("1", "echo", `{"a":"`+strings.Repeat("x", 100_000)+`"}`))
 		switch carrier {
 		case "stdio":
-			p.fails(p.next(), wire.InvalidRequest, "null")
+			p.fails(p.next(), wire.InvalidRequest, "1")
 		case "ws":
 			if got := p.next(); got != "" {
 				t.Fatalf("answered with %s", got)
@@ -304,6 +304,20 @@ func TestTooLongAnnounced(t *testing.T) {
 		conn.SetReadDeadline(time.Now().Add(patience))
 		if resp, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || resp.StatusCode != http.StatusRequestEntityTooLarge {
 			t.Errorf("%q: %v %v, want 413", header, resp, err)
+		}
+	}
+}
+
+// A request that is too long is answered, wherever it has its id.
+func TestTooLongRequest(t *testing.T) {
+	p := newHost(t, mcpserver.Options{MessageBytes: 1000}).stdio()
+	for id, msg := range map[string]string{
+		"7": `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"%s"}}`,
+		"8": `{"method":"tools/call","params":{"name":"%s"},"jsonrpc":"2.0","id":8}`,
+	} {
+		p.send(fmt.Sprintf(msg, strings.Repeat("x", 2000)))
+		if got := p.next(); !strings.Contains(got, `"id":`+id+`,"error"`) || !strings.Contains(got, "over the limit of 1000 bytes") {
+			t.Errorf("%s: %s", id, got)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/bridge/wire/lenient"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -155,6 +156,9 @@ func unreadable(err error) *wire.Buffer {
 	var e *wire.Error
 	if !errors.As(err, &e) {
 		e = &wire.Error{Code: wire.InvalidRequest, Message: err.Error()}
+		if long := (*wire.TooLongError)(nil); errors.As(err, &long) {
+			e.ID, _ = lenient.Envelope(long.Head, long.Tail)
+		}
 	}
 	msg := wire.NewBuffer(len(e.Message) + 128)
 	msg.B = wire.AppendError(msg.B, e.ID, e.Code, e.Message, nil)

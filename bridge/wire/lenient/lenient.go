@@ -37,7 +37,7 @@ func Envelope(head, tail []byte) (id []byte, is Kind) {
 		case `"id"`:
 			id = value
 		case `"method"`:
-			is = Request
+			known, is = true, Request
 		case `"result"`, `"error"`:
 			known, is = true, max(is, Answer)
 		}
@@ -45,7 +45,7 @@ func Envelope(head, tail []byte) (id []byte, is Kind) {
 			break
 		}
 	}
-	if m := lastID().FindSubmatch(tail); m != nil && id == nil && is == Answer {
+	if m := lastID().FindSubmatch(tail); m != nil && id == nil && is != Unknown {
 		id = m[1]
 	}
 	if !known {
