@@ -1,6 +1,7 @@
 package scan_test
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -95,6 +96,59 @@ func TestActions(t *testing.T) {
 			t.Errorf("%+v with %s:\n%s\n%s\nwant\n%s\n%s", c.rule, c.arguments, got, found, c.want, c.found)
 		}
 	}
+}
+
+// A result that gets a note is not taken while it arrives: it would be another one than has been taken.
+func TestTake(t *testing.T) {
+	for _, c := range []struct {
+		rule  scan.Rule
+		takes bool
+	}{
+		{scan.Rule{Find: []scan.Kind{scan.Secrets}, Action: scan.Mark}, false},
+		{scan.Rule{Find: []scan.Kind{scan.Secrets}, Action: scan.Redact}, false},
+		{scan.Rule{Find: []scan.Kind{scan.Hidden}, Action: scan.Mark}, false},
+		{scan.Rule{Find: []scan.Kind{scan.Hidden}, In: []scan.Place{scan.Arguments}, Action: scan.Mark}, true}, // there are none
+	} {
+		below := &lastTake{Source: sourcetest.NewFake()}
+		s, err := wrap(t, below, c.rule).Open(t.Context(), &bridge.Caller{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		p, err := wire.SplitParams([]byte(`{"name":"echo","arguments":{"a":"` + token + `"}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply := s.Do(t.Context(), &bridge.Request{Method: wire.MethodToolsCall, Params: &p, Target: "echo", Take: below})
+		if reply.Err != nil || (below.last != nil) != c.takes {
+			t.Errorf("%+v: %v, taken: %v", c.rule, reply.Err, below.last)
+		}
+	}
+}
+
+// lastTake is a source that notes who takes the result of the last call, and a Taker.
+type lastTake struct {
+	bridge.Source
+	last bridge.Taker
+}
+
+func (l *lastTake) Open(ctx context.Context, caller *bridge.Caller) (bridge.Session, error) {
+	below, err := l.Source.Open(ctx, caller)
+	return &takeSession{below, l}, err
+}
+
+func (*lastTake) Take([]byte) bool { return true }
+
+type takeSession struct {
+	bridge.Session
+	of *lastTake
+}
+
+func (s *takeSession) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
+	if req.Method == wire.MethodToolsCall {
+		s.of.last = req.Take
+	}
+	return s.Session.Do(ctx, req)
 }
 
 // Arguments that a person has set are not sent if a rule refuses them, or would change them.

@@ -38,7 +38,7 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 		reply.Decision = &bridge.Decision{Verdict: "deny", Rule: sent.refused.rule.Name, Found: sent.records(Arguments)}
 		return decision.Withheld(reply, item.server)
 	}
-	if !p.results.none() && own.Take != nil {
+	if own.Take != nil && (len(sent.all) > 0 || !p.results.none()) { // the result may become another
 		copied := *own
 		copied.Take = nil
 		own = &copied
