@@ -323,6 +323,25 @@ func TestURL(t *testing.T) {
 	}
 }
 
+// The log of a failure does not have the URL, in which there may be a secret.
+func TestURLInLog(t *testing.T) {
+	web := httptest.NewServer(http.NotFoundHandler())
+	web.Close()
+	for _, of := range []string{web.URL + "/check?key=tok-4711", "http://user:tok-4711@[::1"} {
+		url := intercept.NewURL(of, nil, nil)
+		defer url.Close()
+		var log strings.Builder
+		n, err := intercept.New([]intercept.Interceptor{{Name: "own", Before: true, Asked: url}}, slog.New(slog.NewTextHandler(&log, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		call(t, n.Wrap(sourcetest.NewFake()), "echo", `{}`)
+		if text := log.String(); !strings.Contains(text, "has failed") || strings.Contains(text, "tok-4711") {
+			t.Error(text)
+		}
+	}
+}
+
 func TestNone(t *testing.T) {
 	fake := sourcetest.NewFake()
 	if wrap(t, fake) != bridge.Source(fake) {

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 
 	"github.com/mcpbridge/mcpbridge/bridge/outbound"
 )
@@ -33,7 +35,7 @@ func (u *URL) Close() { u.client.CloseIdleConnections() }
 func (u *URL) Ask(ctx context.Context, event []byte) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.url, bytes.NewReader(event))
 	if err != nil {
-		return nil, err
+		return nil, withoutURL(err)
 	}
 	for name, value := range u.headers {
 		req.Header.Set(name, value)
@@ -41,7 +43,7 @@ func (u *URL) Ask(ctx context.Context, event []byte) ([]byte, error) {
 	req.Header.Set("Content-Type", "application/json")
 	res, err := u.client.Do(req)
 	if err != nil {
-		return nil, err
+		return nil, withoutURL(err)
 	}
 	defer res.Body.Close()
 	switch res.StatusCode {
@@ -56,4 +58,12 @@ func (u *URL) Ask(ctx context.Context, event []byte) ([]byte, error) {
 		err = fmt.Errorf("the answer has more than %d bytes", maxBytes)
 	}
 	return body, err
+}
+
+// withoutURL returns an error without the URL of the request, which may have a secret.
+func withoutURL(err error) error {
+	if of := (*url.Error)(nil); errors.As(err, &of) {
+		return of.Err
+	}
+	return err
 }
