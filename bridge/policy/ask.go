@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/match"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/spell"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -26,7 +27,8 @@ func (s *session) ask(ctx context.Context, req *bridge.Request, c *Call, known *
 	if c.Item != nil {
 		a.Server = c.Item.Member
 	}
-	vet := func(arguments []byte) error { return s.vet(known, req, arguments) }
+	model := req.Model // the request is not to be kept
+	vet := func(arguments []byte) error { return s.vet(known, model, arguments) }
 	var answer Answer
 	var by string
 	for found := false; !found; {
@@ -56,7 +58,7 @@ func (s *session) ask(ctx context.Context, req *bridge.Request, c *Call, known *
 		if req, err = edit(req, answer.Arguments); err != nil {
 			return bridge.Failed(toolformat.AsError(err))
 		}
-		edited := known.call(s.caller, req) // of another client than that which has asked, perhaps
+		edited := known.call(s.caller, model, match.Arguments(req)) // of another client than that which has asked, perhaps
 		if r := known.decide(&edited); r.Verdict == Deny {
 			return denied(r.Rule, r.Reason, "")
 		}
@@ -83,13 +85,9 @@ func edit(req *bridge.Request, arguments []byte) (*bridge.Request, error) {
 	return &own, err
 }
 
-// vet returns why a request cannot have arguments that a person has set.
-func (s *session) vet(known *known, req *bridge.Request, arguments []byte) error {
-	edited, err := edit(req, arguments)
-	if err != nil {
-		return err
-	}
-	c := known.call(s.caller, edited)
+// vet returns why a call cannot have arguments that a person has set.
+func (s *session) vet(known *known, model string, arguments []byte) error {
+	c := known.call(s.caller, model, arguments)
 	if r := known.decide(&c); r.Verdict == Deny {
 		return errors.New(denied(r.Rule, r.Reason, "").Err.Message)
 	}

@@ -109,7 +109,7 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	if len(known.rules) == 0 {
 		return s.run(ctx, req, req.Approved)
 	}
-	c := known.call(s.caller, req)
+	c := known.call(s.caller, req.Model, match.Arguments(req))
 	ruling := known.decide(&c)
 	switch ruling.Verdict {
 	case Deny:

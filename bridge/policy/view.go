@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
-	"github.com/mcpbridge/mcpbridge/bridge/internal/match"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -113,10 +112,10 @@ func (k *known) server() string {
 	return k.item.Member
 }
 
-// call returns the call that a request for the item is.
-func (k *known) call(caller *bridge.Caller, req *bridge.Request) Call {
+// call returns the call of the item with arguments.
+func (k *known) call(caller *bridge.Caller, model string, arguments []byte) Call {
 	return Call{
-		Caller: caller, Model: req.Model, Kind: k.kind, Target: k.target, Item: k.item, Arguments: match.Arguments(req),
+		Caller: caller, Model: model, Kind: k.kind, Target: k.target, Item: k.item, Arguments: arguments,
 		corrects: k.looks, checker: k.checker,
 	}
 }
