@@ -209,11 +209,12 @@ func (s *session) askClient(ctx context.Context, req *bridge.Request, r *request
 	if r.isDecided() {
 		return
 	}
-	answer, fault := ask(ctx, wire.MethodElicit, question(&r.Approval))
+	a := s.opts.Desk.now(r)
+	answer, fault := ask(ctx, wire.MethodElicit, question(&a))
 	if fault != nil || ctx.Err() != nil {
 		return
 	}
-	if own, decided := read(answer, r.Edit, r.Arguments); decided {
+	if own, decided := read(answer, a.Edit, a.Arguments); decided {
 		by := "the user of " + s.caller.Principal.Name
 		if s.caller.Principal.Name == "" {
 			by = "the user"
@@ -247,7 +248,7 @@ const againTime = 500 * time.Millisecond
 // askHere asks the person who runs this program, if there is one, and puts the answer on the desk.
 func (s *session) askHere(ctx context.Context, r *request) {
 	if here := s.opts.Desk.options().Here; here != nil {
-		if own, decided := here(ctx, r.Approval); decided {
+		if own, decided := here(ctx, s.opts.Desk.now(r)); decided {
 			s.decide(ctx, r, own, "the user")
 		}
 	}

@@ -95,13 +95,7 @@ func (d *Desk) end(r *request) {
 	case r.State == Approved:
 		r.State = Used
 	}
-	if len(r.Arguments)+len(r.Changed) > maxEnded {
-		r.Arguments, r.Changed = nil, nil
-	}
 }
-
-// maxEnded bounds the arguments of an Approval that are kept after its end, in bytes.
-const maxEnded = 4 << 10
 
 // add puts a new Approval into the Book, and returns its request, or that of an equal one in the Book.
 func (d *Desk) add(ctx context.Context, book Book, a Approval) (*request, *toolformat.Error) {

@@ -53,7 +53,7 @@ type Desk struct {
 
 // request is an Approval of which a call may yet find the decision.
 type request struct {
-	Approval // its State, Expires, By and Note, and answer below, are guarded by Desk.mu
+	Approval // what changes in it, which includes its arguments, and answer below are guarded by Desk.mu
 	key      key
 	revision uint64                       // of what the Book has of it
 	until    time.Time                    // when it expires without an answer
@@ -70,6 +70,13 @@ func (r *request) isDecided() bool {
 	default:
 		return false
 	}
+}
+
+// now returns the Approval of a request as it is now.
+func (d *Desk) now(r *request) Approval {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return r.Approval
 }
 
 // NewDesk returns a Desk without Approvals.
@@ -302,13 +309,14 @@ func (d *Desk) ask(ctx context.Context, a Approval, vet func(arguments []byte) e
 		}
 		return r, nil
 	}
-	of := 0
+	of, size := 0, len(a.Arguments)
 	for _, r := range d.open {
 		if r.Principal == a.Principal {
 			of++
+			size += len(r.Arguments) + len(r.Changed)
 		}
 	}
-	if len(d.open) >= d.opts.Most || of >= d.opts.Each {
+	if len(d.open) >= d.opts.Most || of >= d.opts.Each || of > 0 && size > maxEach {
 		return nil, toolformat.Errorf(toolformat.Unavailable, "%s needs approval, and too many calls wait for it already: try again when some are decided", a.Target)
 	}
 	a.ID, a.State, a.Asked, a.Expires = newID(), Pending, now, now.Add(d.opts.Expiry)
@@ -327,6 +335,9 @@ func (d *Desk) ask(ctx context.Context, a Approval, vet func(arguments []byte) e
 	d.tell(a)
 	return r, nil
 }
+
+// maxEach bounds the arguments of the Approvals of a principal, in bytes, unless it has only one.
+const maxEach = 64 << 20
 
 // put puts a request on the Desk; d.mu is held.
 func (d *Desk) put(r *request) {
@@ -367,26 +378,34 @@ func (d *Desk) use(r *request) (answer Answer, by string, ok bool, err error) {
 		}
 		return answer, used.By, changed, err
 	}
+	answer = r.answer
 	switch r.State {
 	case Approved:
 		r.State = Used
 		d.close(r)
-		return r.answer, r.By, true, nil
+		return answer, r.By, true, nil
 	case Denied: // which is told to all equal calls that wait
 		d.close(r)
-		return r.answer, r.By, true, nil
+		return answer, r.By, true, nil
 	case Used:
 		return Answer{}, "", false, nil
 	}
 	return Answer{}, "", false, errUndecided
 }
 
-// close ends the time in which an equal call finds the request; d.mu is held.
+// close ends the time in which an equal call finds the request, whose arguments are kept only if they are short; d.mu
+// is held.
 func (d *Desk) close(r *request) {
 	if d.open[r.key] == r {
 		delete(d.open, r.key)
 	}
+	if r.vet = nil; len(r.Arguments)+len(r.Changed) > maxEnded {
+		r.Arguments, r.Changed, r.answer.Arguments = nil, nil, nil
+	}
 }
+
+// maxEnded bounds the arguments of an Approval that are kept after its end, in bytes.
+const maxEnded = 4 << 10
 
 // expire ends what has lasted too long; d.mu is held.
 func (d *Desk) expire(now time.Time) {

@@ -1,6 +1,8 @@
 package policy_test
 
 import (
+	"context"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -31,4 +33,56 @@ func TestVetAfterTheCall(t *testing.T) {
 		}
 		s.expect(s.call(t.Context(), session, "echo", `{"a":1}`, nil), "")
 	})
+}
+
+// Of an approval that has ended no long arguments are kept, and of one principal not too many that wait.
+func TestLongArguments(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSetup(t, asks)
+		ann, bob, long := s.open("ann", incapable), s.open("bob", incapable), `{"a":"`+strings.Repeat("a", 5<<10)+`"}`
+		for i, answer := range []policy.Answer{{Approve: true}, {}, {Approve: true, Arguments: []byte(long)}} {
+			reply := make(chan bridge.Reply)
+			go func() { reply <- s.call(t.Context(), ann, "echo", long, nil) }()
+			synctest.Wait()
+			a := s.desk.Approvals()[i]
+			if string(a.Arguments) != long {
+				t.Errorf("%d bytes of arguments", len(a.Arguments))
+			}
+			if _, err := s.desk.Decide(a.ID, answer, "op"); err != nil {
+				t.Fatal(err)
+			}
+			if got := <-reply; (got.Err == nil) != answer.Approve || answer.Arguments != nil && !strings.Contains(string(got.Result), "has changed: ") {
+				t.Errorf("%v: %.100s", got.Err, got.Result)
+			}
+			if a := s.desk.Approvals()[i]; a.Arguments != nil || a.Changed != nil {
+				t.Errorf("%s: %d and %d bytes of arguments are kept", a.State, len(a.Arguments), len(a.Changed))
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		go s.call(ctx, ann, "echo", `{"a":"`+strings.Repeat("a", policy.MaxEach)+`"}`, nil)
+		synctest.Wait()
+		cancel()
+		s.expect(s.call(t.Context(), ann, "echo", `{}`, nil), "too many calls wait")
+		s.expect(s.call(t.Context(), bob, "echo", `{}`, nil), "has not run")
+	})
+}
+
+// What is asked about may be decided elsewhere at the same time.
+func TestDecidedMeanwhile(t *testing.T) {
+	for range 10 {
+		s := newSetup(t, asks)
+		s.desk.Configure(policy.DeskOptions{Here: func(ctx context.Context, _ policy.Approval) (policy.Answer, bool) {
+			<-ctx.Done()
+			return policy.Answer{}, false
+		}})
+		session, reply := s.open("ann", incapable), make(chan bridge.Reply)
+		go func() { reply <- s.call(t.Context(), session, "echo", `{}`, nil) }()
+		for len(s.desk.Approvals()) == 0 {
+			runtime.Gosched()
+		}
+		if _, err := s.desk.Decide(s.desk.Approvals()[0].ID, policy.Answer{Approve: true}, "op"); err != nil {
+			t.Error(err)
+		}
+		s.expect(<-reply, "")
+	}
 }
