@@ -114,11 +114,14 @@ func noted(result []byte, answer Answer) []byte {
 // undecided is the reply to a call that has waited for too long. A model reads it.
 func (s *session) undecided(r *request) bridge.Reply {
 	var e *toolformat.Error
-	if s.opts.Desk.options().Alone {
+	switch left := time.Until(r.until); {
+	case s.opts.Desk.options().Alone:
 		e = toolformat.Errorf(toolformat.Denied, "%s has not run: a person has to approve it (%s), and nobody can be asked here: call it at a terminal, with a client that shows forms, or through mcpbridge serve", r.Target, r.Rule)
-	} else {
+	case left <= 0:
+		e = toolformat.Errorf(toolformat.Denied, "%s has not run: a person has to approve it (%s), who has not decided in time: make the call again to ask once more", r.Target, r.Rule)
+	default:
 		e = toolformat.Errorf(toolformat.Denied, "%s has not run: a person has to approve it, who has not decided yet (approval %s, %s). Ask the user to decide (%s), and then make exactly the same call again, within %s",
-			r.Target, r.ID, r.Rule, s.opts.Where(r.ID), spell.Duration(time.Until(r.until)))
+			r.Target, r.ID, r.Rule, s.opts.Where(r.ID), spell.Duration(left))
 	}
 	reply := bridge.Failed(e)
 	reply.Decision = &bridge.Decision{Verdict: string(Ask), Rule: r.Rule}

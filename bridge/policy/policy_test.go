@@ -309,7 +309,7 @@ func TestExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSetup(t, asks)
 		begun := time.Now()
-		s.expect(s.call(t.Context(), s.open("ann", formCapable), "echo", `{}`, &user{}), "has not run")
+		s.expect(s.call(t.Context(), s.open("ann", formCapable), "echo", `{}`, &user{}), "who has not decided in time: make the call again")
 		if took := time.Since(begun); took != 10*time.Minute {
 			t.Errorf("it took %s", took)
 		}
