@@ -209,10 +209,10 @@ func (s *session) askClient(ctx context.Context, req *bridge.Request, r *request
 	case <-ctx.Done():
 		return
 	}
+	a := s.opts.Desk.now(r)
 	if r.isDecided() {
 		return
 	}
-	a := s.opts.Desk.now(r)
 	answer, fault := ask(ctx, wire.MethodElicit, question(&a))
 	if fault != nil || ctx.Err() != nil {
 		return
@@ -260,7 +260,7 @@ func (s *session) askHere(ctx context.Context, r *request) {
 // The form's properties.
 const formDecision, formReason, formArguments = "decision", "reason", "arguments"
 
-// question returns the params of the elicitation about an Approval.
+// question returns the params of the elicitation about an Approval, in which nothing is hidden from the person.
 func question(a *Approval) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Allow %s", a.Target)
@@ -284,7 +284,8 @@ func question(a *Approval) []byte {
 		properties += `,"` + formArguments + `":{"type":"string","title":"Arguments","description":"JSON, to change what is sent (may be empty)"}`
 	}
 	params := []byte(`{"requestedSchema":{"type":"object","properties":` + properties + `},"required":["` + formDecision + `"]}}`)
-	return wire.SetMember(params, "message", wire.AppendString(nil, b.String()))
+	message, _ := toolformat.Visible(b.String())
+	return wire.SetMember(params, "message", wire.AppendString(nil, message))
 }
 
 // read reads the answer to a question. One that was put aside decides nothing.

@@ -86,3 +86,13 @@ func TestDecidedMeanwhile(t *testing.T) {
 		s.expect(<-reply, "")
 	}
 }
+
+// The form of a client shows what would be hidden, or put into another order.
+func TestVisibleQuestion(t *testing.T) {
+	s := newSetup(t, asks)
+	u := &user{answers: []string{`{"action":"decline"}`}}
+	s.expect(s.call(t.Context(), s.open("ann", formCapable), "echo", `{"to":"b`+"\u202eob\u200b"+`"}`, u), "denied by the user of ann")
+	if want := "Allow echo with these arguments?\n\n{\n  \"to\": \"b\\u202eob\\u200b\"\n}\n\nit costs money"; len(u.asked) != 1 || u.asked[0] != want {
+		t.Errorf("asked: %q", u.asked)
+	}
+}
