@@ -72,3 +72,20 @@ func TestForgottenElsewhere(t *testing.T) {
 		t.Errorf("%s are accepted", got)
 	}
 }
+
+// Of callers that see different definitions nothing is kept for each look.
+func TestTwoLists(t *testing.T) {
+	src := &server{}
+	src.set(bridge.Tools, tool("a", "adds"))
+	s := open(t, wrap(src, &store{}), nil)
+	list(t, s, bridge.Tools)
+	src.set(bridge.Tools, tool("a", "poison"))
+	one := src.lists[bridge.Tools]
+	first, _ := s.List(t.Context(), bridge.Tools)
+	src.set(bridge.Tools, tool("a", "evil"))
+	list(t, s, bridge.Tools)
+	src.lists[bridge.Tools] = one
+	if again, _ := s.List(t.Context(), bridge.Tools); again != first {
+		t.Error("the same list is shown as another one")
+	}
+}

@@ -272,18 +272,20 @@ func newView(kind bridge.ListKind, l *bridge.List, b *book, command string) *vie
 	if b.fault != nil {
 		v.problems = []bridge.Problem{{Text: fmt.Sprintf("all %s are held back, as what was accepted cannot be read: %v (%s)", kind.Member(), b.fault, command), LeftOut: true}}
 	}
+	differs := sha256.New() // what the list differs in: callers with different lists may change the book at each look
 	for _, it := range l.Items {
 		shown, ok := b.accepted(kind, it)
 		if ok && string(shown.Raw) == string(it.Raw) {
 			continue
 		}
+		fmt.Fprintf(differs, "%q %t %q\n", it.Key, ok, shown.Raw)
 		_, noted := v.held[it.Key]
 		if v.held[it.Key] = !ok; !noted && b.fault == nil {
 			v.problems = append(v.problems, bridge.Problem{Text: fmt.Sprintf("%s (%s)", heldBack(kind, it.Key, !ok), command), LeftOut: !ok, Key: it.Key})
 		}
 	}
 	if len(v.held) > 0 {
-		v.list = l.Derive(b, func(it bridge.Item) (bridge.Item, bool) { return b.accepted(kind, it) })
+		v.list = l.Derive([sha256.Size]byte(differs.Sum(nil)), func(it bridge.Item) (bridge.Item, bool) { return b.accepted(kind, it) })
 	}
 	return v
 }
