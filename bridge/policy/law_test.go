@@ -44,7 +44,7 @@ func reference(rules []policy.Rule, u *use) policy.Verdict {
 		allow := r.Verdict == policy.Allow
 		kind := u.kind()
 		named := map[string][]string{"tools": r.Tools, "prompts": r.Prompts, "resources": r.Resources}
-		forTools := len(r.Tools)+len(r.Annotations)+len(r.Arguments) > 0
+		forTools := len(r.Tools) > 0 || len(r.Annotations)+len(r.Arguments) > 0 && len(r.Prompts)+len(r.Resources) == 0
 		general := !forTools && len(r.Prompts)+len(r.Resources) == 0
 		ok := one(r.Principals, u.principal) && one(r.Clients, u.client) && one(r.Profiles, u.profile) && one(r.Models, u.model)
 		ok = ok && (general || len(named[kind]) > 0 || kind == "tools" && forTools)

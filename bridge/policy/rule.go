@@ -91,13 +91,12 @@ func (c *Call) correct() {
 
 // about reports whether the rule is about items of a kind.
 func (r *rule) about(kind bridge.ListKind) bool {
-	if len(r.Tools)+len(r.Prompts)+len(r.Resources)+len(r.Annotations)+len(r.conditions) == 0 {
-		return true
-	}
-	switch kind {
-	case bridge.Tools:
-		return len(r.Tools)+len(r.Annotations)+len(r.conditions) > 0
-	case bridge.Prompts:
+	switch {
+	case len(r.Tools)+len(r.Prompts)+len(r.Resources) == 0:
+		return kind == bridge.Tools || len(r.Annotations)+len(r.conditions) == 0
+	case kind == bridge.Tools:
+		return len(r.Tools) > 0
+	case kind == bridge.Prompts:
 		return len(r.Prompts) > 0
 	}
 	return len(r.Resources) > 0
