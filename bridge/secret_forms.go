@@ -12,8 +12,8 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
-// secretForms are forms of secrets that begin alike: how programs write them in texts, in JSON, in URLs and
-// in base64.
+// secretForms are forms of secrets that begin alike: how programs write them in texts, in JSON, in URLs, between
+// quotes and in base64.
 // A text is searched for the beginning, and then compared with each of them, so that no other one of them
 // is hidden in part.
 type secretForms struct {
@@ -74,7 +74,7 @@ func encoded(text string) (forms []string) {
 // urlAlphabet turns base64 into that of URLs and tokens.
 var urlAlphabet = strings.NewReplacer("+", "-", "/", "_")
 
-// written returns a text as it is, in JSON and in a URL, some of it more than once.
+// written returns a text as it is, in JSON, in a URL and between quotes, some of it more than once.
 func written(text string) []string {
 	if strings.IndexFunc(text, isEscaped) < 0 {
 		return []string{text}
@@ -83,11 +83,17 @@ func written(text string) []string {
 	for _, e := range jsonEscapes {
 		forms = append(forms, e.escape(text))
 	}
+	quoted := quotedEscapes.Replace(text)
+	forms = append(forms, quoted, strings.ReplaceAll(quoted, "'", `\'`))
 	query := url.QueryEscape(text)
 	component := strings.ReplaceAll(query, "+", "%20")
 	return append(forms, query, component, strings.ReplaceAll(component, "%2F", "/"), componentMarks.Replace(component),
 		url.PathEscape(text), (&url.URL{Path: text}).EscapedPath(), url.UserPassword("", text).String()[1:])
 }
+
+// quotedEscapes escapes a text as repr of Python and util.inspect of Node.js do: they choose quotes that are not in it, and
+// escape single ones if it has both kinds. PHP always does.
+var quotedEscapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`, "\t", `\t`)
 
 // isEscaped reports whether an encoder of JSON or of URLs may write a character in another way.
 func isEscaped(c rune) bool {

@@ -48,6 +48,8 @@ func TestFormsOfSecrets(t *testing.T) {
 	s.Add(password)
 	s.Add(long)
 	s.Add("a/b&c")
+	s.Add(`C:\new "key"`)
+	s.Add("it's\n\"\\\"")
 	ownHTML, _ := json.Marshal(long)
 	for _, text := range []string{
 		password, long, "a/b&c", string(ownHTML[1 : len(ownHTML)-1]),
@@ -64,6 +66,8 @@ func TestFormsOfSecrets(t *testing.T) {
 		"Kunde%20%C3%84%227/secret%27s%20value%20%28%F0%9F%98%80%2B1%29%21",
 		"Kunde%20%C3%84%227%2Fsecret's%20value%20(%F0%9F%98%80%2B1)!",
 		`a\/b&c`, `a/b\u0026c`, "a%2Fb%26c", "a/b%26c",
+		`Kunde Ä"7/secret\'s value (😀+1)!`, // Python
+		`C:\\new "key"`, `it's\n"\\"`, `it\'s\n"\\"`,
 	} {
 		if got := s.Hide("with " + text + "."); got != "with xxxxx." {
 			t.Errorf("%s: %s", text, got)
