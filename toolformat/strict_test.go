@@ -1,6 +1,7 @@
 package toolformat
 
 import (
+	"encoding/json"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -79,4 +80,37 @@ func optionalNames(k *rewrite.KeyMap) map[string]bool {
 		return nil
 	}
 	return k.Optional
+}
+
+// An answer in the schema that Anthropic is sent follows that of the caller, also where several schemas describe an object.
+func TestAnswerSchema(t *testing.T) {
+	const a, b = `"properties":{"a":{"type":"integer"}}`, `"properties":{"b":{"type":"integer"}}`
+	for _, c := range []struct {
+		schema string
+		fails  bool
+	}{
+		{schema: `{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}}}`},
+		{schema: `{"allOf":[{"type":"object",` + a + `,"required":["a"]},{"type":"object",` + b + `,"required":["b"]}]}`},
+		{schema: `{"type":"object",` + a + `,"allOf":[{"$ref":"#/$defs/B"}],"$defs":{"B":{"type":"object",` + b + `}}}`, fails: true},
+		{schema: `{"type":"object",` + a + `,"$ref":"#/$defs/B","$defs":{"B":{"type":"object",` + b + `}}}`, fails: true},
+		{schema: `{"type":"object",` + a + `,"anyOf":[{` + b + `},{"properties":{"c":{}}}]}`, fails: true},
+		{schema: `{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"anyOf":[{"required":["a"]},{"required":["b"]}]}`},
+	} {
+		sent, err := AnswerSchema(json.RawMessage(c.schema), FormatAnthropic)
+		if err != nil || c.fails {
+			if (err != nil) != c.fails {
+				t.Errorf("%s: %v, %s", c.schema, err, sent)
+			}
+			continue
+		}
+		for _, schema := range []json.RawMessage{json.RawMessage(c.schema), sent} {
+			checker, _, err := NewChecker(schema)
+			if err == nil {
+				err = checker.Check([]byte(`{"a":1,"b":2}`))
+			}
+			if err != nil {
+				t.Errorf("%s: %v", schema, err)
+			}
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -154,6 +155,7 @@ func (u *upgrade) schema(s *tree.Node, at *tree.Path, d vocabulary.Draft) {
 	u.moveDefinitions(s, at)
 	u.required(s, at)
 	u.exclusive(s, at)
+	u.counts(s, at)
 	u.tuple(s, at)
 	if d < 2019 {
 		u.dependencies(s, at)
@@ -224,6 +226,19 @@ func (u *upgrade) exclusive(s *tree.Node, at *tree.Path) {
 			s.Set(pair[0], limit)
 		} else {
 			s.Remove(pair[0])
+		}
+	}
+}
+
+// counts: protocol buffers write integers of 64 bits as strings, so that Gemini's API and its SDKs write these.
+func (u *upgrade) counts(s *tree.Node, at *tree.Path) {
+	for i, m := range s.Members {
+		switch m.Key {
+		case "minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties":
+			if digits := m.Value.Text(); digits != "" && strings.Trim(digits, "0123456789") == "" {
+				u.note(at, "%q: %s replaced by a number", m.Key, m.Value.Short())
+				s.Members[i].Value = &tree.Node{Kind: tree.Number, Raw: cmp.Or(strings.TrimLeft(digits, "0"), "0")}
+			}
 		}
 	}
 }

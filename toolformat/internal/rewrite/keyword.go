@@ -37,7 +37,7 @@ var openaiStrictKeywords = keywordSet{
 // of arrays are refused.
 var anthropicAnswerKeywords = keywordSet{
 	keep: map[string]bool{
-		"$defs": true, "$ref": true, "additionalProperties": true, "allOf": true, "anyOf": true, "const": true, "default": true,
+		"$defs": true, "$ref": true, "additionalProperties": true, "anyOf": true, "const": true, "default": true,
 		"description": true, "enum": true, "format": true, "items": true, "pattern": true, "properties": true, "required": true, "type": true,
 	},
 	formats: map[string]bool{

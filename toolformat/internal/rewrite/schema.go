@@ -171,7 +171,7 @@ var (
 	AnthropicAnswer = Dialect{
 		Name:    "Anthropic",
 		Opening: keptReferences,
-		Schema:  []Pass{{"one-of", oneOfToAnyOf}, {"keyword", describeKeywords(anthropicAnswerKeywords)}, {"closed", closeObjects}},
+		Schema:  []Pass{{"all-of", mergeAllOf}, {"one-of", oneOfToAnyOf}, {"keyword", describeKeywords(anthropicAnswerKeywords)}, {"closed", closeObjects}},
 	}
 
 	// OpenAI is for Chat Completions and Responses without strict mode: every object needs

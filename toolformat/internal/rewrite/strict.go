@@ -26,7 +26,8 @@ func requireEverything(r *Schema) {
 }
 
 // closeObjects makes every object allow only the properties that it names, as Anthropic requires of an
-// answer. One with free keys cannot be expressed.
+// answer. One with free keys cannot be expressed, nor one whose properties several schemas name: each would
+// refuse those of the others.
 func closeObjects(r *Schema) {
 	r.each(func(s *tree.Node, at *tree.Path) {
 		if !s.Is(tree.Object) || !slices.Contains(typesOf(s), "object") && !s.Get("properties").Is(tree.Object) {
@@ -36,12 +37,17 @@ func closeObjects(r *Schema) {
 		case free.IsBool(false):
 		case free != nil, len(vocabulary.MembersOf(s.Get("properties"))) == 0:
 			r.fail(at, "%s cannot express an object with free keys", r.dialect)
+		case s.HasAny("$ref") || slices.ContainsFunc(s.Get("anyOf").List(), namesProperties):
+			r.fail(at, "%s cannot express an object whose properties are in several schemas", r.dialect)
 		default:
 			s.Set("additionalProperties", tree.NewBool(false))
 			r.note(at, `"additionalProperties": false added: %s requires it`, r.dialect)
 		}
 	})
 }
+
+// namesProperties reports whether a schema names properties, or may do so.
+func namesProperties(s *tree.Node) bool { return s.HasAny("properties", "$ref", "anyOf") }
 
 // A strictPass applies the rules of strict mode.
 type strictPass struct {
