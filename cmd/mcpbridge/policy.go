@@ -65,7 +65,7 @@ func runPolicyTest(ctx context.Context, args []string, std streams) error {
 	info, _ := json.Marshal(map[string]string{"name": *client}) // cannot fail: a string
 	c := policy.Call{
 		Caller: &bridge.Caller{Principal: bridge.Principal{Name: *principal}, Info: info, Profile: f.profile},
-		Model:  *model, Target: words[0], Arguments: []byte(*arguments),
+		Model:  *model, Target: words[0], Arguments: []byte(strings.TrimSpace(*arguments)),
 	}
 	if !p.findTarget(ctx, &c) {
 		list, _ := p.own.List(ctx, bridge.Tools)
