@@ -68,7 +68,10 @@ func runPolicyTest(ctx context.Context, args []string, std streams) error {
 		Model:  *model, Target: words[0], Arguments: []byte(strings.TrimSpace(*arguments)),
 	}
 	if !p.findTarget(ctx, &c) {
-		list, _ := p.own.List(ctx, bridge.Tools)
+		list, err := p.own.List(ctx, bridge.Tools)
+		if list == nil {
+			return err
+		}
 		return p.unknownItem(list, "tool", words[0], "tools list", std.err)
 	}
 	c.Correct()
