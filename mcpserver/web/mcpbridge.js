@@ -242,11 +242,11 @@ export class Bridge extends EventTarget {
     this.#attempts = 0;
     this.#away = false;
     clearTimeout(this.#patience);
-    this.#setState("open");
-    if (this.#lent.size > 0) this.#lend();
     for (const call of [...this.#calls.values()]) {
       if (!call.internal) this.#sendCall(call);
     }
+    this.#setState("open"); // what its listeners call is sent at once, and not above a second time
+    if (this.#lent.size > 0) this.#lend();
     if (!again) return;
     for (const kind of ["tools", "prompts", "resources"]) this.#emit(`${kind}change`);
     for (const uri of this.#watched) this.#emit("resourceupdated", { uri });

@@ -49,7 +49,7 @@ func TestResume(t *testing.T) {
 	for _, era := range []string{"modern", "legacy"} {
 		t.Run(era, func(t *testing.T) {
 			fake := frailNode(t, "resume.mjs", era)
-			if n := fake.Calls("wait"); n != 1 {
+			if n := fake.Calls("wait"); n != 2 { // two calls
 				t.Errorf("wait ran %d times", n)
 			}
 		})

@@ -30,6 +30,20 @@ await assert.rejects(canceled, { name: "AbortError" });
 assert.deepEqual((await echo).structuredContent, { n: 1 });
 await changed;
 
+// What is called as soon as the connection is open again is sent once.
+const early = new AbortController();
+let waits;
+bridge.addEventListener("statechange", () => {
+  if (bridge.state === "open") waits ??= assert.rejects(bridge.callTool("wait", {}, { signal: early.signal }), { name: "AbortError" });
+});
+const lostAgain = state(bridge, "waiting");
+await cut();
+await lostAgain;
+await state(bridge, "open");
+await bridge.callTool("echo"); // by then a second one would have been answered
+early.abort();
+await waits;
+
 // What the page lends is lent again.
 await bridge.registerTool({ name: "own", description: "x", execute: () => "again" });
 const lost = state(bridge, "waiting");
