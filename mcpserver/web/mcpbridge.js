@@ -548,7 +548,7 @@ export class Bridge extends EventTarget {
     } catch (error) {
       answer = { error: { code: error instanceof BridgeError ? error.number ?? -32603 : -32603, message: String(/** @type {any} */ (error)?.message ?? error) } };
     }
-    this.#running.delete(m.id);
+    if (this.#running.get(m.id) === controller) this.#running.delete(m.id); // another connection has the same ids
     if (!controller.signal.aborted && this.#socket === socket) this.#write({ id: m.id, ...answer });
   }
 

@@ -55,6 +55,28 @@ const names = async () => (await other.listTools()).map((t) => t.name);
 while (!(await names()).includes("meanwhile")) await new Promise((resolve) => other.addEventListener("toolschange", resolve, { once: true }));
 assert.equal((await other.callTool("own")).content[0].text, "again");
 
+// A call on a new connection is canceled, although one of the lost connection, with the same id, ends meanwhile.
+const runs = [];
+let begun = () => {};
+await bridge.registerTool({ name: "long", description: "x", execute: (_, { signal }) => new Promise((end) => { runs.push({ signal, end }); begun(); }) });
+const begin = async (options) => {
+  const both = [state(bridge, "waiting"), state(other, "waiting")];
+  await cut();
+  await Promise.all(both);
+  await Promise.all([state(bridge, "open"), state(other, "open")]);
+  while (!(await names()).includes("long")) await new Promise((resolve) => other.addEventListener("toolschange", resolve, { once: true }));
+  const running = new Promise((resolve) => { begun = resolve; });
+  other.callTool("long", {}, options).catch(() => {});
+  await running;
+};
+await begin();
+const cancel = new AbortController();
+await begin({ signal: cancel.signal });
+runs[0].end();
+await new Promise((resolve) => setTimeout(resolve));
+cancel.abort();
+if (!runs[1].signal.aborted) await new Promise((resolve) => runs[1].signal.addEventListener("abort", resolve));
+
 // Many calls while connections are lost: each settles once, with its own result or none.
 let settled = 0, unknown = 0;
 const calls = Array.from({ length: 1000 }, async (_, n) => {
