@@ -252,6 +252,10 @@ export type Call = {
      * Called when it is settled.
      */
     ended?: () => void;
+    /**
+     * Of the questions that it waits for.
+     */
+    asking?: AbortController;
 };
 export type Lent = {
     tool: ModelContextTool;
@@ -278,6 +282,7 @@ export type Lent = {
  * @property {boolean} [repeated] It was sent before, on a connection that was lost.
  * @property {boolean} [internal] It belongs to the present connection.
  * @property {() => void} [ended] Called when it is settled.
+ * @property {AbortController} [asking] Of the questions that it waits for.
  *
  * @typedef {object} Lent A tool of the page.
  * @property {ModelContextTool} tool

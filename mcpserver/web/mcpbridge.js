@@ -122,6 +122,7 @@ export async function connect(options = {}) {
  * @property {boolean} [repeated] It was sent before, on a connection that was lost.
  * @property {boolean} [internal] It belongs to the present connection.
  * @property {() => void} [ended] Called when it is settled.
+ * @property {AbortController} [asking] Of the questions that it waits for.
  *
  * @typedef {object} Lent A tool of the page.
  * @property {ModelContextTool} tool
@@ -423,6 +424,7 @@ export class Bridge extends EventTarget {
   #settle(call, result, error) {
     if (!this.#calls.delete(call.id)) return;
     call.ended?.();
+    call.asking?.abort(error);
     if (error === undefined) call.resolve(result);
     else call.reject(error);
   }
@@ -495,13 +497,14 @@ export class Bridge extends EventTarget {
     if (m.result.resultType !== "input_required") return this.#settle(call, m.result);
     if (++call.rounds > mostRounds) return this.#settle(call, undefined, new BridgeError(`${call.method} asks without end`, "internal"));
     const { inputRequests = {}, requestState } = m.result;
-    const controller = new AbortController();
+    const { signal } = call.asking = new AbortController();
     const socket = this.#socket;
     try {
       /** @type {JSONObject} */ const inputResponses = {};
       await Promise.all(Object.entries(inputRequests).map(async ([key, question]) => {
-        inputResponses[key] = await this.#answer(question.method, question.params ?? {}, controller.signal);
+        inputResponses[key] = await this.#answer(question.method, question.params ?? {}, signal);
       }));
+      call.asking = undefined;
       if (!this.#calls.has(call.id) || this.#socket !== socket) return;
       // A retry is a request of its own.
       this.#calls.delete(call.id);
@@ -510,7 +513,6 @@ export class Bridge extends EventTarget {
       call.params = { ...call.params, inputResponses, ...(requestState !== undefined && { requestState }) };
       this.#sendCall(call);
     } catch (error) {
-      controller.abort(error);
       this.#settle(call, undefined, error);
     }
   }

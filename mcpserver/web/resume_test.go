@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/mcpserver"
 	"github.com/mcpbridge/mcpbridge/mcpserver/web"
 )
@@ -63,11 +65,31 @@ func TestListen(t *testing.T) {
 	}
 }
 
+// What the page asks a person for a call ends with the call.
+func TestAsk(t *testing.T) {
+	for _, era := range []string{"modern", "legacy"} {
+		t.Run(era, func(t *testing.T) { frailNode(t, "ask.mjs", era) })
+	}
+}
+
+// asking is a session of which the tool log asks the caller first.
+type asking struct{ bridge.Session }
+
+func (a asking) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
+	if req.Method == wire.MethodToolsCall && req.Target == "log" {
+		if _, err := req.Back.Ask(ctx, wire.MethodElicit, []byte(`{"message":"May it?","requestedSchema":{"type":"object","properties":{}}}`)); err != nil {
+			return bridge.Failed(err)
+		}
+	}
+	return a.Session.Do(ctx, req)
+}
+
 // frailNode runs a script at a server whose GET /cut cuts connections, and which clients lend tools to.
 func frailNode(t *testing.T, script, era string) *sourcetest.Fake {
 	t.Helper()
 	lending, fake := web.NewLending(), sourcetest.NewFake()
-	s := mcpserver.New(lending.Wrap(fake, bridge.OverlayOptions{}), mcpserver.Options{Lend: lending.Join})
+	source := bridge.Wrap(fake, func(below bridge.Session, _ *bridge.Caller) (bridge.Session, error) { return asking{below}, nil })
+	s := mcpserver.New(lending.Wrap(source, bridge.OverlayOptions{}), mcpserver.Options{Lend: lending.Join})
 	mux := http.NewServeMux()
 	h := httptest.NewUnstartedServer(mux)
 	f := &frail{Listener: h.Listener, conns: map[net.Conn]bool{}}
