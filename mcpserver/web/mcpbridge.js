@@ -792,6 +792,7 @@ export class Bridge extends EventTarget {
     if (!modelContext) throw new DOMException("there is no document.modelContext", "NotSupportedError");
     const patterns = include.map((p) => new RegExp(`^${p.replace(/[.+?^${}()|[\]\\]/g, "\\$&").replaceAll("*", ".*")}$`, "s"));
     /** @type {Map<string, {text: string, controller: AbortController}>} */ const there = new Map();
+    const over = () => signal?.aborted || this.state === "closed";
     const takeBack = (/** @type {string} */ name) => {
       there.get(name)?.controller.abort();
       there.delete(name);
@@ -799,10 +800,11 @@ export class Bridge extends EventTarget {
     };
     const follow = async () => {
       const tools = (await this.listTools()).filter((t) => namePattern.test(t.name) && !this.#lent.has(t.name) && patterns.some((p) => p.test(t.name)));
-      if (signal?.aborted) return;
+      if (over()) return;
       const texts = new Map(tools.map((t) => [t.name, JSON.stringify(t)]));
       for (const [name, { text }] of there) if (texts.get(name) !== text) takeBack(name);
       for (const t of tools) {
+        if (over()) return;
         if (there.has(t.name) || this.#exposed.has(t.name)) continue;
         const controller = new AbortController();
         there.set(t.name, { text: texts.get(t.name) ?? "", controller });

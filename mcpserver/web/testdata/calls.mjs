@@ -37,6 +37,20 @@ assert.ok((await bridge.listTools()).some((t) => t.name === "later"));
 const many = await Promise.all(Array.from({ length: 200 }, (_, n) => bridge.callTool("echo", { n })));
 assert.ok(many.every((r, n) => r.structuredContent.n === n));
 
+// Nothing is exposed any more after the end, also if that comes while tools are being registered.
+const closing = await connect({ url, era });
+for (const end of [(stop) => stop.abort(), () => closing.close()]) {
+  const stop = new AbortController(), there = new Set();
+  await closing.expose({ signal: stop.signal, modelContext: {
+    async registerTool({ name }, { signal }) {
+      there.add(name);
+      signal.addEventListener("abort", () => there.delete(name));
+      end(stop);
+    },
+  } });
+  assert.deepEqual([...there], []);
+}
+
 const pending = bridge.callTool("wait");
 bridge.close();
 await assert.rejects(pending, { code: "unavailable" });
