@@ -588,7 +588,7 @@ export class Bridge extends EventTarget {
     if (conversation === "new") conversation = undefined;
     const prompt = { type: "prompt", id: randomId(), text };
     const /** @type {Map<string, JSONObject>} */ decisions = new Map(); // that the bridge may not have
-    let /** @type {WebSocket | undefined} */ socket, after = 0, sent = false, over = false, lost = 0, attempts = 0;
+    let /** @type {WebSocket | undefined} */ socket, after = 0, sent = false, begun = false, over = false, lost = 0, attempts = 0;
     const send = (/** @type {JSONObject} */ m) => { if (socket?.readyState === 1) socket.send(JSON.stringify(m)); };
     const cancel = () => send({ type: "cancel" });
     const close = () => socket?.close(1000);
@@ -607,14 +607,22 @@ export class Bridge extends EventTarget {
           continue;
         }
         send({ type: "open", conversation, after, model });
+        let asked = false; // the prompt was sent on this connection
         for await (const m of messages(socket)) {
           if (m.seq !== undefined) after = m.seq;
+          if (m.type === "prompt" && m.id === prompt.id) begun = true;
+          else if (m.type === "prompt" && (begun || !asked)) { // the own one has ended meanwhile
+            over = true;
+            throw unknownPrompt();
+          }
+          if (m.seq !== undefined && asked && !begun) continue; // it belongs to the prompt of another page
           switch (m.type) {
             case "opened":
               if (sent && m.messages && !m.busy) throw unknownPrompt(); // the bridge has forgotten it
               conversation = this.#conversation = m.conversation;
               after = m.after;
-              if (!sent || !m.messages) send(prompt); // the same one is not carried out twice
+              asked = !sent || !m.messages;
+              if (asked) send(prompt); // the same one is not carried out twice
               sent = true;
               attempts = 0;
               for (const decision of decisions.values()) send(decision);
@@ -634,6 +642,7 @@ export class Bridge extends EventTarget {
               break;
             case "refused":
               if (m.request === "decide") continue; // another page of the conversation has decided
+              over = m.request === "prompt"; // that in progress, if any, is another page's
               throw new BridgeError(m.message, m.code);
             case "error":
               over = true;

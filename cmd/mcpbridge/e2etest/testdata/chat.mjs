@@ -33,6 +33,24 @@ await assert.rejects(async () => {
   for await (const event of bridge.chat("Wait.", { conversation: "new", onAsk: () => "allow", signal: stop.signal })) if (event.type === "tool_start") stop.abort(reason);
 }, reason);
 
+// A second prompt of the conversation is refused. It has nothing of the first one, decides about none of its calls, and
+// does not end it.
+const first = new AbortController();
+const long = bridge.chat("Wait.", { conversation: "new", signal: first.signal });
+let question;
+while (question?.type !== "ask") question = (await long.next()).value;
+const refused = { code: "unavailable", message: /a prompt is in progress/ };
+const second = async () => {
+  for await (const event of bridge.chat("Write 1.", { onAsk: () => "deny" })) assert.equal(event.type, "opened");
+};
+await assert.rejects(second, refused);
+question.decide({ verdict: "allow" });
+while (question.type !== "tool_start") question = (await long.next()).value;
+await assert.rejects(second, refused);
+await assert.rejects(second, refused); // the first one goes on
+first.abort(reason);
+await assert.rejects(async () => { for await (const event of long) assert.notEqual(event.type, "done"); }, reason);
+
 await assert.rejects(bridge.chat("Hello.", { conversation: "new", model: "no/such" }).next().then(() => {}), (e) => e instanceof BridgeError && e.code === "not_found");
 bridge.close();
 await assert.rejects(bridge.chat("Hello.").next(), { code: "unavailable" });
