@@ -610,7 +610,7 @@ export class Bridge extends EventTarget {
         let asked = false; // the prompt was sent on this connection
         for await (const m of messages(socket)) {
           if (m.seq !== undefined) after = m.seq;
-          if (m.type === "prompt" && m.id === prompt.id) begun = true;
+          if (m.type === "prompt" && m.id === prompt.id) [begun, this.#conversation] = [true, conversation]; // which is kept from now on
           else if (m.type === "prompt" && (begun || !asked)) { // the own one has ended meanwhile
             over = true;
             throw unknownPrompt();
@@ -619,7 +619,7 @@ export class Bridge extends EventTarget {
           switch (m.type) {
             case "opened":
               if (sent && m.messages && !m.busy) throw unknownPrompt(); // the bridge has forgotten it
-              conversation = this.#conversation = m.conversation;
+              conversation = m.conversation;
               after = m.after;
               asked = !sent || !m.messages;
               if (asked) send(prompt); // the same one is not carried out twice

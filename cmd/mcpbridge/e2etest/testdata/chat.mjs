@@ -33,6 +33,13 @@ await assert.rejects(async () => {
   for await (const event of bridge.chat("Wait.", { conversation: "new", onAsk: () => "allow", signal: stop.signal })) if (event.type === "tool_start") stop.abort(reason);
 }, reason);
 
+// A prompt that is refused begins no conversation that the next one could continue.
+const fresh = await connect({ url: process.argv[2] });
+const ask = async (text) => { for await (const event of fresh.chat(text)) if (event.type === "done") return event.text; };
+await assert.rejects(ask(""), { code: "invalid" });
+assert.equal(await ask("Hello."), "Done.");
+fresh.close();
+
 // A second prompt of the conversation is refused. It has nothing of the first one, decides about none of its calls, and
 // does not end it.
 const first = new AbortController();
