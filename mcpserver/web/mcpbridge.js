@@ -641,7 +641,7 @@ export class Bridge extends EventTarget {
               decisions.delete(m.id);
               break;
             case "refused":
-              if (m.request === "decide") continue; // another page of the conversation has decided
+              if (m.request === "decide" && m.code === "not_found") continue; // another page of the conversation has decided
               over = m.request === "prompt"; // that in progress, if any, is another page's
               throw new BridgeError(m.message, m.code);
             case "error":

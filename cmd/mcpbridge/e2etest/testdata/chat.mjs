@@ -33,6 +33,11 @@ await assert.rejects(async () => {
   for await (const event of bridge.chat("Wait.", { conversation: "new", onAsk: () => "allow", signal: stop.signal })) if (event.type === "tool_start") stop.abort(reason);
 }, reason);
 
+// A decision that is none ends the prompt, with the reason.
+for (const answer of [true, "yes", undefined]) {
+  await assert.rejects(async () => { for await (const _ of bridge.chat("Wait.", { conversation: "new", onAsk: () => answer })); }, { code: "invalid", message: /unknown verdict/ });
+}
+
 // A prompt that is refused begins no conversation that the next one could continue.
 const fresh = await connect({ url: process.argv[2] });
 const ask = async (text) => { for await (const event of fresh.chat(text)) if (event.type === "done") return event.text; };
