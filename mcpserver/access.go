@@ -177,9 +177,13 @@ func (o *settings) admits(sender *identity) bool {
 	return sender.credential != "" && o.auth.Admits(sender.credential)
 }
 
-// Knows reports whether a request is let in. One with wrong credentials has cost time by then.
+// Knows reports whether a request is let in, and in a handler of Options.Protected whether it still is, with the same
+// credentials. One with wrong credentials has cost time by then.
 func (s *Server) Knows(r *http.Request) bool {
-	_, _, refused := s.identify(r, bearer(r))
+	sender, _, refused := s.identify(r, bearer(r))
+	if begun, ok := r.Context().Value(identityKey{}).(identity); ok && refused == nil && sender.credential != begun.credential {
+		return false
+	}
 	if refused != nil && refused.wrong {
 		s.refused.Add(1)
 		s.guesses.wait(r, s.opts().Access.from(r), s.ctx.Done())

@@ -72,7 +72,7 @@ func (s *Server) serveVisit(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	cookie, refused := "", (*refusal)(nil)
+	cookie, refused, ended := "", (*refusal)(nil), o.Access.Operator.Ended()
 	switch {
 	case !o.ofOwnPage(r):
 		refused = &refusal{status: http.StatusForbidden, reason: "only the bridge's own page may do this"}
@@ -85,6 +85,9 @@ func (s *Server) serveVisit(w http.ResponseWriter, r *http.Request) {
 	default:
 		writeMethodError(w, "POST, DELETE", "POST begins a visit, DELETE ends it")
 		return
+	}
+	if o.Access.Operator.Ended() != ended {
+		s.shutOut(func(sender *identity) bool { return !o.admits(sender) })
 	}
 	if refused != nil {
 		refused.write(w, r, s)

@@ -7,6 +7,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
 
 	"github.com/mcpbridge/mcpbridge/mcpserver"
 	"github.com/mcpbridge/mcpbridge/mcpserver/auth"
@@ -108,6 +111,56 @@ func TestVisit(t *testing.T) {
 			_, cookie = h.visit(own, ticket)
 			if status := h.status("POST", "/console/visit", ticket, "Cookie", cookie, "Origin", own); status != 204 {
 				t.Errorf("a ticket again in the same browser: HTTP %d", status)
+			}
+		})
+	}
+}
+
+// What a visit has open ends with it, also where everybody is let in: whoever has used the ticket first may be a stranger.
+func TestVisitEnds(t *testing.T) {
+	for name, tokens := range map[string]map[string]string{"open": nil, "tokens": {"ann": "a"}} {
+		t.Run(name, func(t *testing.T) {
+			operator, begun, known := &auth.Operator{}, make(chan struct{}), make(chan bool)
+			var h *host
+			h = newHost(t, mcpserver.Options{
+				Access: mcpserver.Access{Tokens: tokens, Operator: operator},
+				Protected: map[string]http.Handler{whoPath: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+					begun <- struct{}{}
+					<-r.Context().Done()
+					known <- h.server.Knows(r)
+				})},
+			})
+			own := h.web.URL
+			for what, end := range map[string]func(ticket, cookie string) int{
+				"DELETE": func(_, cookie string) int {
+					return h.status("DELETE", "/console/visit", "", "Cookie", cookie, "Origin", own)
+				},
+				"a second browser": func(ticket, _ string) int {
+					status, _ := h.visit(own, ticket)
+					return status
+				},
+			} {
+				ticket := `{"ticket":"` + operator.Ticket() + `"}`
+				_, cookie := h.visit(own, ticket)
+				conn := h.upgrade("/ws", http.Header{"Cookie": {cookie}, "Origin": {own}})
+				defer conn.Close()
+				go h.status("GET", whoPath, "", "Cookie", cookie)
+				<-begun
+				if status := end(ticket, cookie); status != 204 && status != 401 {
+					t.Errorf("%s: HTTP %d", what, status)
+				}
+				select {
+				case still := <-known:
+					if still {
+						t.Errorf("%s: a request of the visit is still let in", what)
+					}
+				case <-time.After(patience):
+					t.Fatalf("%s: a request of the visit goes on", what)
+				}
+				conn.SetReadDeadline(time.Now().Add(patience))
+				if _, _, err := conn.ReadMessage(); !websocket.IsCloseError(err, websocket.ClosePolicyViolation) {
+					t.Errorf("%s: the WebSocket of the visit: %v", what, err)
+				}
 			}
 		})
 	}

@@ -26,6 +26,7 @@ type Operator struct {
 	mu      sync.Mutex // guards what follows
 	tickets map[string]*ticket
 	visits  map[string]*visit
+	ended   int // visits, by End or Redeem
 }
 
 type ticket struct {
@@ -75,7 +76,7 @@ func (o *Operator) Redeem(text, held string) (cookie string, ok bool) {
 	case t.visit == sumOf(held) && o.visits[t.visit] != nil:
 		return held, true
 	}
-	delete(o.visits, t.visit)
+	o.end(t.visit)
 	return "", false
 }
 
@@ -103,7 +104,22 @@ func (o *Operator) begin(by *Identity) (cookie string) {
 func (o *Operator) End(cookie string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	delete(o.visits, sumOf(cookie))
+	o.end(sumOf(cookie))
+}
+
+// end ends a visit, if there is one; o.mu is held.
+func (o *Operator) end(key string) {
+	if o.visits[key] != nil {
+		delete(o.visits, key)
+		o.ended++
+	}
+}
+
+// Ended returns how many visits End and Redeem have ended so far. What such a visit has left open has to end, too.
+func (o *Operator) Ended() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.ended
 }
 
 // Find returns the identity of a cookie, nil if it continues no visit. admits reports whether the credential

@@ -41,6 +41,9 @@ func (o *Options) serveCalls(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-clock.C:
 		case <-r.Context().Done():
+			if !o.Knows(r) { // which is why it is done
+				out.send("end", []byte("{}"))
+			}
 			return
 		}
 		if time.Since(known) >= knownEvery {
