@@ -58,7 +58,7 @@ function Chat({ models, url, go }) {
 			<span class="gap"></span>
 			${old.length > 0 && html`<select aria-label="Earlier conversations" value="" onChange=${(e) => another({ conversation: e.target.value })}><option value="">Earlier conversations</option>
 				${old.map((c) => html`<option key=${c.id} value=${c.id}>${(c.title || "untitled").slice(0, 60)}, ${ago(c.updated)} ago</option>`)}</select>`}
-			<button onClick=${() => another({ model: url.model })} disabled=${!talk.turns.length}>New</button></div>
+			<button onClick=${() => another({ model: url.model })} disabled=${!talk.turns.length && !url.conversation}>New</button></div>
 		${talk.state !== "open" && talk.turns.length > 0 && html`<p class="note" role="status">The connection is lost, and made anew. The prompt goes on meanwhile.</p>`}
 		${Object.keys(models.faults).length > 0 && html`<details class="note"><summary>Some providers cannot be used</summary><ul>${Object.entries(models.faults).map(([name, why]) => html`<li key=${name}><b>${name}</b>: ${why}</li>`)}</ul></details>`}
 		<div class="talk" role="log" aria-label="Conversation" tabindex="0" onScroll=${(e) => { const b = e.currentTarget; near.current = b.scrollHeight - b.scrollTop - b.clientHeight < 60; }}>
@@ -75,6 +75,11 @@ const sends = (e) => e.key === "Enter" && !e.shiftKey && !e.isComposing;
 
 function Prompt({ talk, sent }) {
 	const [text, setText] = useState("");
+	useEffect(() => {
+		const back = talk.returned;
+		if (back) setText((now) => now || back);
+		talk.returned = "";
+	});
 	const send = (e) => {
 		e?.preventDefault();
 		if (!text.trim() || talk.busy || talk.state !== "open") return;

@@ -12,6 +12,7 @@ export class Talk {
 	busy = false;
 	state = "connecting"; // connecting, open, closed
 	refused = "";
+	returned = ""; // the text of a prompt that was not carried out, or perhaps not
 	conversations = null;
 
 	#after = 0;
@@ -19,11 +20,13 @@ export class Talk {
 	#attempts = 0;
 	#timer = 0;
 	#changed;
+	#named; // by who has made the Talk
 	#unsent = null; // a prompt of which the bridge has not said that it has it
 
 	constructor({ conversation = "", model = "" }, changed) {
 		this.conversation = conversation;
 		this.model = model;
+		this.#named = conversation !== "";
 		this.#changed = changed;
 		this.#connect();
 	}
@@ -54,7 +57,7 @@ export class Talk {
 		url.search = url.hash = "";
 		const socket = new WebSocket(url, [protocol]);
 		this.#socket = socket;
-		socket.onopen = () => this.#send({ type: "open", conversation: this.conversation || undefined, after: this.#after || undefined, model: this.conversation ? undefined : this.model || undefined });
+		socket.onopen = () => this.#open();
 		socket.onmessage = (e) => { this.#take(JSON.parse(e.data)); this.#changed(); };
 		socket.onclose = () => {
 			if (this.state === "closed") return;
@@ -62,6 +65,13 @@ export class Talk {
 			this.#timer = setTimeout(() => this.#connect(), Math.min(longest, 250 * 2 ** this.#attempts++));
 			this.#changed();
 		};
+	}
+
+	#open() { this.#send({ type: "open", conversation: this.conversation || undefined, after: this.#after || undefined, model: this.conversation ? undefined : this.model || undefined }); }
+
+	#giveBack() {
+		this.returned = this.#unsent?.text ?? "";
+		this.#unsent = null;
 	}
 
 	// take takes a message of the bridge.
@@ -72,8 +82,13 @@ export class Talk {
 			case "opened": return this.#opened(m);
 			case "conversations": this.conversations = m.conversations; return;
 			case "refused":
-				if (m.request === "decide") return; // somebody else has decided
-				if (m.request === "prompt") this.#unsent = null;
+				if (m.request === "open" && this.conversation && !this.#named && !this.turns.length) { // it has never had a prompt
+					this.conversation = "";
+					this.#after = 0;
+					return this.#open();
+				}
+				if (m.request === "decide" && m.code === "not_found") return; // somebody else has decided
+				if (m.request === "prompt") this.#giveBack();
 				this.refused = m.message;
 				return;
 			case "prompt":
@@ -83,6 +98,7 @@ export class Talk {
 				return;
 		}
 		if (!turn) return;
+		[this.busy, turn.end] = [true, null]; // also after a decision about a call that waited without a prompt
 		switch (m.type) {
 			case "text_delta": case "thinking_delta": {
 				const kind = m.type === "text_delta" ? "text" : "thinking";
@@ -121,6 +137,10 @@ export class Talk {
 		if (m.waiting.length) {
 			if (!this.turns.length) this.turns.push({ id: "", text: "", parts: [], end: null });
 			for (const c of m.waiting) Object.assign(this.#call(this.turns.at(-1).parts, c), { arguments: c.arguments, about: c.description, annotations: c.annotations, state: "asks" });
+		}
+		if (this.#unsent && m.messages && !m.busy) { // it is not known to the bridge any more, and may have been
+			this.#giveBack();
+			this.refused = "The connection was lost as this was sent. What came of it is above, if the bridge has kept it.";
 		}
 		if (this.#unsent) this.#send(this.#unsent); // the same one is not carried out twice
 		this.list();
