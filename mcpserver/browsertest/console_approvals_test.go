@@ -103,6 +103,11 @@ func TestApprovalPage(t *testing.T) {
 	}
 	tab.see(t, `document.querySelector("h1")?.textContent === "May this call run?" && document.querySelector(".approval pre")`)
 	tab.look(t, "approve")
+	tab.do(t, `window.reached = fetch, window.fetch = () => Promise.reject(new TypeError("the bridge is away"))`)
+	tab.see(t, `document.querySelector(".note.failed")?.textContent === "the bridge is away"`)
+	tab.see(t, `document.querySelector(".approval .tag").textContent === "waits" && [...document.querySelectorAll("button")].some((b) => b.textContent === "Allow")`)
+	tab.do(t, `window.fetch = reached`)
+	tab.see(t, `!document.querySelector(".note.failed")`)
 	tab.focus(t, `[...document.querySelectorAll("button")].find((b) => b.textContent === "Allow")`)
 	tab.keys(t, "\r")
 	if got := <-ran; !strings.Contains(got, "a long text") {
