@@ -74,6 +74,34 @@ func TestConsoleForm(t *testing.T) {
 	tab.see(t, `document.querySelector(".outcome")?.textContent.includes("milk") || [...document.querySelectorAll(".outcome .key")].some((k) => k.textContent === "payment")`)
 }
 
+// A field of JSON shows what is sent, also when an element before it has been removed, or another kind of value chosen.
+func TestConsoleFormJSON(t *testing.T) {
+	definitions := filepath.Join(t.TempDir(), "definitions.json")
+	if err := os.WriteFile(definitions, []byte(`{"tools": [{"name": "batch", "inputSchema": {"type": "object", "properties": {
+		"steps": {"type": "array", "items": {}},
+		"one": {"anyOf": [{"title": "any object", "type": "object"}, {"title": "a pair", "type": "array", "prefixItems": [{}, {}]}]}
+	}}}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program, browser := build(t), startBrowser(t)
+	bridge := serve(t, program, object{"mcpServers": object{"gallery": upstreamOf("gallery", object{"env": object{upstreamMode: "gallery", definitionsFile: definitions}})}})
+	tab := browser.console(t, bridge)
+	tab.see(t, `document.querySelector(".live.on")`)
+	tab.open(t, bridge, url.Values{"view": {"tools"}, "name": {"batch"}})
+	tab.click(t, "add")
+	for i, step := range []string{`{"a":1}`, `{"b":2}`} {
+		tab.click(t, "+ steps")
+		tab.enter(t, fmt.Sprintf(`[id="arguments.steps.%d"]`, i), step)
+	}
+	tab.enter(t, `[id="arguments.one"]`, `{"c":3}`)
+	tab.do(t, `document.querySelector("[aria-label='Remove steps 1']").click()`)
+	tab.see(t, `!document.querySelector("[id='arguments.steps.1']") && document.querySelector("[id='arguments.steps.0']").value === '{"b":2}'`)
+	tab.enter(t, `.which`, "1")
+	tab.see(t, `document.querySelector("[id='arguments.one']").value === ""`)
+	tab.click(t, "as JSON")
+	tab.see(t, `JSON.stringify(JSON.parse(document.querySelector("textarea[aria-label=Arguments]")?.value ?? "0")) === '{"steps":[{"b":2}]}'`)
+}
+
 // A tool's definition is shown in each format, with what providers make of it; a call is canceled, and a schema
 // that contains itself has a form.
 func TestConsoleTool(t *testing.T) {

@@ -1,5 +1,5 @@
 // A form for a JSON Schema. It holds a value of JSON, of which undefined members are not there.
-import { html, useState } from "./html.js";
+import { html, useRef, useState } from "./html.js";
 import { Long, clip, visible } from "./format.js";
 import { alternatives, fits, initial, kindOf, limits, nullable, requiredOf, resolve, titleOf } from "./schema.js";
 
@@ -47,22 +47,26 @@ function Field({ schema, root, name, needed, value, put, path, remove }) {
 		const there = value !== undefined;
 		return html`<fieldset><legend>${label}${needed ? " *" : ""} ${choice} ${off}
 				${(!needed || !there) && !remove && html`<button type="button" class="chip" aria-expanded=${there} onClick=${() => put(there ? undefined : initial(own, root, true) ?? {})}>${there ? "leave out" : "add"}</button>`}</legend>${hint}
-			${there && (kind === "object" ? html`<${Fields} schema=${own} root=${root} value=${value} put=${put} path=${path} />` : html`<${Items} ...${{ schema: own, root, name, value, put, path }} />`)}</fieldset>`;
+			${there && (kind === "object" ? html`<${Fields} key=${at} schema=${own} root=${root} value=${value} put=${put} path=${path} />` : html`<${Items} key=${at} ...${{ schema: own, root, name, value, put, path }} />`)}</fieldset>`;
 	}
 	return html`<div class="field"><div class="label"><label for=${path}>${label}${needed ? " *" : ""} <small>${kind === "json" ? "JSON" : kind === "const" || kind === "enum" ? "" : kind}</small></label>${choice}${off}</div>
-		<${Input} id=${path} ...${{ kind, schema: own, value, put, needed }} described=${hint ? `${path}-hint` : undefined} />${hint}</div>`;
+		<${Input} key=${at} id=${path} ...${{ kind, schema: own, value, put, needed }} described=${hint ? `${path}-hint` : undefined} />${hint}</div>`;
 }
 
 // Items are the elements of an array: choices as boxes, all else as fields that are added one by one.
 function Items({ schema, root, name, value, put, path }) {
 	const all = Array.isArray(value) ? value : [], of = resolve(schema.items ?? {}, root);
+	const keys = useRef([]).current, last = useRef(0); // of the elements: what a field shows goes with its own
+	while (keys.length < all.length) keys.push(++last.current);
+	keys.length = all.length;
 	if (Array.isArray(of.enum) && of.enum.length <= 20 && schema.uniqueItems) {
 		const has = (v) => all.some((x) => JSON.stringify(x) === JSON.stringify(v));
 		return html`<div class="boxes">${of.enum.map((v) => html`<label key=${v} class="check"><input type="checkbox" checked=${has(v)} onChange=${(e) => put(of.enum.filter((x) => (x === v ? e.target.checked : has(x))))} /> ${String(v)}</label>`)}</div>`;
 	}
 	const full = schema.maxItems !== undefined && all.length >= schema.maxItems;
-	return html`${all.map((v, i) => html`<${Field} key=${i} schema=${of} root=${root} name=${`${name} ${i + 1}`} needed=${true} value=${v === null ? undefined : v} path=${`${path}.${i}`}
-			put=${(next) => put(all.map((x, k) => (k === i ? next ?? null : x)))} remove=${() => put(all.filter((_, k) => k !== i))} />`)}
+	const remove = (i) => { keys.splice(i, 1); put(all.filter((_, k) => k !== i)); };
+	return html`${all.map((v, i) => html`<${Field} key=${keys[i]} schema=${of} root=${root} name=${`${name} ${i + 1}`} needed=${true} value=${v === null ? undefined : v} path=${`${path}.${i}`}
+			put=${(next) => put(all.map((x, k) => (k === i ? next ?? null : x)))} remove=${() => remove(i)} />`)}
 		<button type="button" class="add" disabled=${full} onClick=${() => put([...all, initial(of, root, true) ?? empty(of)])}>+ ${name}</button>`;
 }
 
