@@ -35,15 +35,23 @@ export async function leave() {
 	await fetch(at("visit"), { method: "DELETE" });
 }
 
+const retryTime = 3000; // ms until calls are asked for again
+
 // follow gives the calls that end to take, until the function that it returns is called. A page that is not seen
 // takes none, as browsers have six connections to a host for all their pages; later it gets the latest ones. Their
 // contents are not kept, so that one with contents goes on.
 export function follow(contents, take, state) {
-	let source = null;
+	let source = null, again = 0;
 	const begin = () => {
+		clearTimeout(again);
 		source = new EventSource(at(`api/calls${contents ? "?contents=1" : ""}`));
 		source.onopen = () => state("live");
-		source.onerror = () => state("lost");
+		source.onerror = () => {
+			state("lost");
+			if (source?.readyState !== EventSource.CLOSED) return; // it tries again by itself
+			end(); // it does not after an answer of HTTP, such as that of a proxy whose bridge starts again
+			again = setTimeout(turn, retryTime);
+		};
 		source.addEventListener("begin", () => take("begin", []));
 		source.addEventListener("calls", (e) => take("calls", JSON.parse(e.data)));
 		source.addEventListener("contents", (e) => take("contents", JSON.parse(e.data)));
@@ -53,7 +61,7 @@ export function follow(contents, take, state) {
 	const turn = () => { if (!document.hidden) source ?? begin(); else if (!contents) end(); };
 	document.addEventListener("visibilitychange", turn);
 	begin();
-	return () => { document.removeEventListener("visibilitychange", turn); end(); };
+	return () => { document.removeEventListener("visibilitychange", turn); clearTimeout(again); end(); };
 }
 
 const revision = "2026-07-28";

@@ -15,10 +15,17 @@ export class Calls {
 	all = [];
 	contents = new Map();
 	state = "connecting";
+	before = null; // the calls of the connection before, until the first ones of this one have come
 
-	// take adds what the bridge sends. A number below the last one is of a bridge that has started again.
+	// take adds what the bridge sends. A bridge that has started again numbers its calls anew: contents stay if one of
+	// the calls is known.
 	take(kind, list) {
-		if (kind === "begin") { this.all = []; this.contents.clear(); }
+		if (kind === "begin") { this.before ??= this.all; this.all = []; }
+		if (kind === "calls" && this.before) {
+			const known = new Map(this.before.map((c) => [c.number, c.call.time]));
+			if (!list.some((c) => known.get(c.number) === c.call.time)) this.contents.clear();
+			this.before = null;
+		}
 		if (kind === "calls") this.all = [...list.reverse(), ...this.all].slice(0, most);
 		if (kind === "contents") for (const c of list) this.contents.set(c.number, c);
 		while (this.contents.size > 2000) this.contents.delete(this.contents.keys().next().value);
@@ -29,12 +36,7 @@ export class Calls {
 export function useCalls(contents) {
 	const calls = useRef(new Calls()).current;
 	const [, redraw] = useReducer((n) => n + 1, 0);
-	useEffect(() => follow(contents, (kind, list) => {
-		const known = calls.contents;
-		calls.take(kind, list);
-		if (kind === "begin") calls.contents = new Map(known);
-		redraw();
-	}, (state) => { calls.state = state; redraw(); }), [contents]);
+	useEffect(() => follow(contents, (kind, list) => { calls.take(kind, list); redraw(); }, (state) => { calls.state = state; redraw(); }), [contents]);
 	return calls;
 }
 
