@@ -27,12 +27,17 @@ func TestConsoleChat(t *testing.T) {
 	tab.click(t, "Send")
 	tab.see(t, `document.querySelector(".thinking")?.textContent.includes("The user wants tea")`)
 	tab.see(t, `document.querySelector(".ask-call")`)
+	tab.see(t, `document.querySelector(".ask-call").textContent.includes("12345678901234567890")`) // as it is sent
 	tab.look(t, "chat-asks")
-	tab.click(t, "Allow")
+	tab.click(t, "Edit")
+	tab.see(t, `document.querySelector(".ask-call textarea")?.value.includes("12345678901234567890")`)
+	tab.click(t, "Allow with these")
 	tab.see(t, `document.activeElement.matches(".fold-call")`) // the button that had the focus has gone
 	tab.see(t, `document.querySelector(".turn .markdown table") && [...document.querySelectorAll(".tool-call .tag")].every((s) => s.textContent === "done")`)
 	tab.do(t, `document.querySelector(".fold-call").click()`)
 	tab.see(t, `document.querySelector(".tool-call .content")?.textContent.includes("row 299")`)
+	tab.do(t, `document.querySelectorAll(".fold-call")[1].click()`)
+	tab.see(t, `document.querySelectorAll(".tool-call")[1].textContent.includes("12345678901234567890")`)
 	tab.look(t, "chat")
 	if err := chromedp.Do(tab.ctx, chromedp.Reload()); err != nil {
 		t.Fatal(err)

@@ -1,5 +1,7 @@
 // How a page speaks to the bridge: its own API (console/api/…), and MCP (mcp), which are beside this file, wherever the
 // page is.
+import { exact } from "./format.js";
+
 const at = (path) => new URL(path, import.meta.url).href;
 
 // Refused is an answer of the bridge that is not the one asked for.
@@ -54,7 +56,10 @@ export function follow(contents, take, state) {
 		};
 		source.addEventListener("begin", () => take("begin", []));
 		source.addEventListener("calls", (e) => take("calls", JSON.parse(e.data)));
-		source.addEventListener("contents", (e) => take("contents", JSON.parse(e.data)));
+		source.addEventListener("contents", (e) => {
+			const args = exact(e.data).map((c) => c.arguments);
+			take("contents", JSON.parse(e.data).map((c, i) => ({ ...c, arguments: args[i] })));
+		});
 		source.addEventListener("end", () => { end(); state("ended"); });
 	};
 	const end = () => { source?.close(); source = null; };

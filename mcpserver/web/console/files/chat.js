@@ -2,7 +2,7 @@
 import { html, useEffect, useLayoutEffect, useReducer, useRef, useState } from "./html.js";
 import { Ask } from "./ask.js";
 import { Content } from "./content.js";
-import { ago, duration, Tree, visible } from "./format.js";
+import { ago, duration, exact, Tree, visible } from "./format.js";
 import { useRead } from "./hooks.js";
 import { Markdown } from "./markdown.js";
 import { Talk } from "./talk.js";
@@ -133,7 +133,7 @@ function Question({ call, talk }) {
 	const own = useRef(null);
 	const decide = ({ approve, note, arguments: edited }) => {
 		own.current.closest("article").querySelector("button").focus(); // those of the question go
-		if (approve) talk.decide(call.id, edited === undefined ? "allow" : "edit", edited === undefined ? {} : { arguments: JSON.parse(edited) });
+		if (approve) talk.decide(call.id, edited === undefined ? "allow" : "edit", edited === undefined ? {} : { arguments: exact(edited) });
 		else talk.decide(call.id, "deny", { reason: note || undefined });
 	};
 	return html`<div ref=${own}>

@@ -37,6 +37,10 @@ export const clip = (text, most) => (text.length > most ? `${text.slice(0, most)
 // plain is what a server has for a text, as text.
 export const plain = (v) => (v !== null && typeof v === "object" ? json(v) : String(v ?? ""));
 
+// exact is JSON.parse that leaves integers which are too large for JavaScript as they are written, where the browser
+// can. JSON.stringify writes them so, and Tree shows them.
+export const exact = (text) => JSON.parse(text, (_, v, at) => (typeof v === "number" && JSON.rawJSON && /^-?\d+$/.test(at?.source) && String(v) !== at.source ? JSON.rawJSON(at.source) : v));
+
 // Long shows the beginning of what may be a long text, and the rest to who asks for it.
 export function Long({ text, most = 1000 }) {
 	const [all, setAll] = useState(false), whole = plain(text);
@@ -47,11 +51,11 @@ export function Long({ text, most = 1000 }) {
 // Tree shows a value of JSON, which can be folded: open is how many levels are not at first, and room how many members
 // all of these may have together.
 export function Tree({ value, name, open = 2, room = 500 }) {
-	const entries = value !== null && typeof value === "object" ? Object.entries(value) : [];
+	const leaf = value === null || typeof value !== "object" || JSON.isRawJSON?.(value), entries = leaf ? [] : Object.entries(value);
 	const [shown, setShown] = useState(open > 0 && (name === undefined || entries.length <= room));
 	const label = name === undefined ? null : html`<span class="key">${visible(name)}</span>: `;
-	if (value === null || typeof value !== "object") {
-		return html`<div class="leaf">${label}<span class=${`value ${typeof value}`}>${visible(JSON.stringify(value))}</span></div>`;
+	if (leaf) {
+		return html`<div class="leaf">${label}<span class=${`value ${value !== null && typeof value === "object" ? "number" : typeof value}`}>${visible(JSON.stringify(value))}</span></div>`;
 	}
 	const about = Array.isArray(value) ? `[${entries.length}]` : `{${entries.length}}`;
 	if (!entries.length) return html`<div class="leaf">${label}<span class="muted">${about}</span></div>`;

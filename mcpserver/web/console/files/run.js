@@ -3,7 +3,7 @@ import { html, useEffect, useRef, useState } from "./html.js";
 import { request } from "./api.js";
 import { Content } from "./content.js";
 import { Fields } from "./form.js";
-import { duration } from "./format.js";
+import { duration, exact } from "./format.js";
 import { initial } from "./schema.js";
 
 const mostSteps = 200; // of a request's timeline
@@ -49,7 +49,7 @@ export function Run({ title, schema, method, params, shown }) {
 		if (state?.running) return;
 		try {
 			setWrong("");
-			const all = params(raw ? JSON.parse(text) : value);
+			const all = params(raw ? exact(text) : value);
 			sent.current = all;
 			run(method, all, all.uri ?? all.name);
 		} catch (fault) {

@@ -1,4 +1,5 @@
 // A conversation over /chat (docs/browser.md): one WebSocket, which is made anew when it is lost.
+import { exact } from "./format.js";
 
 const protocol = "mcpbridge.chat";
 const longest = 15_000; // ms between attempts to connect
@@ -58,7 +59,7 @@ export class Talk {
 		const socket = new WebSocket(url, [protocol]);
 		this.#socket = socket;
 		socket.onopen = () => this.#open();
-		socket.onmessage = (e) => { this.#take(JSON.parse(e.data)); this.#changed(); };
+		socket.onmessage = (e) => { this.#take(exact(e.data)); this.#changed(); };
 		socket.onclose = () => {
 			if (this.state === "closed") return;
 			this.state = "connecting";
