@@ -82,7 +82,7 @@ type Chat struct {
 
 	mu     sync.Mutex       // guards what follows
 	talks  map[string]*talk // by conversation
-	rested []*talk          // those without a page, since when they have none; some have got one again
+	rested []*talk          // those without a page, in the order in which they have lost it; some have got one again
 	closed bool
 }
 
@@ -215,6 +215,12 @@ func (c *Chat) remove(t *talk) {
 	if c.talks[t.id] == t {
 		delete(c.talks, t.id)
 	}
+	c.unrest(t)
+}
+
+// unrest takes a conversation from rested; c.mu is held.
+func (c *Chat) unrest(t *talk) {
+	c.rested = slices.DeleteFunc(c.rested, func(other *talk) bool { return other == t })
 }
 
 // maxResting bounds the conversations that stay open without a page, but for those with a prompt in progress.
@@ -224,6 +230,7 @@ const maxResting = 100
 // many.
 func (c *Chat) rest(t *talk) {
 	c.mu.Lock()
+	c.unrest(t)
 	c.rested = append(c.rested, t)
 	var ended *talk
 	if len(c.rested) > maxResting {
