@@ -38,6 +38,8 @@ func TestConsoleWhy(t *testing.T) {
 	tab.see(t, `document.querySelector(".steps .ends")?.textContent.includes("its tools leave out cou*")`)
 	tab.see(t, `new URLSearchParams(location.search).get("tool") === "count"`)
 	tab.look(t, "why")
+	tab.enter(t, ".ask select", "nobody") // also while there are sessions
+	tab.see(t, `document.querySelector(".ask select").value === "nobody" && document.querySelector(".way .tag")?.textContent === "seen"`)
 
 	tab.open(t, bridge, url.Values{"view": {"clients"}, "part": {"why"}, "who": {"token bob"}, "tool": {"cuont"}})
 	tab.see(t, `document.querySelector(".ways")?.textContent.includes("Did you mean count")`)

@@ -2,7 +2,7 @@
 import { html, useEffect, useState } from "./html.js";
 import { read } from "./api.js";
 
-// whose returns what asks for a client, which the URL has as "client 3", "token ann" or "profile few".
+// whose returns what asks for a client, which the URL has as "client 3", "token ann", "profile few" or "nobody".
 function whose(who) {
 	const [kind, name] = [who.slice(0, who.indexOf(" ")), who.slice(who.indexOf(" ") + 1)];
 	return { client: { client: name }, token: { principal: name }, profile: { profile: name, principal: "" } }[kind] ?? {};
@@ -10,7 +10,7 @@ function whose(who) {
 
 export function Why({ callers, state, url, go }) {
 	const clients = callers.filter((c) => !c.own);
-	const who = url.who ?? (clients.length ? `client ${clients[0].session}` : "");
+	const who = url.who ?? (clients.length ? `client ${clients[0].session}` : "nobody");
 	const [tools, setTools] = useState([]);
 	const [answer, setAnswer] = useState(null);
 	useEffect(() => { read("items", { kind: "tools" }).then(setTools, () => {}); }, []);
@@ -24,7 +24,7 @@ export function Why({ callers, state, url, go }) {
 	return html`<form class="bar ask" onSubmit=${(e) => e.preventDefault()}>
 			<label>Client <select value=${who} onChange=${(e) => go({ who: e.target.value })}>
 				${gone && html`<option value=${who}>a session that has ended</option>`}
-				<option value="">one without a token</option>
+				<option value="nobody">one without a token</option>
 				${callers.length > 0 && html`<optgroup label="Sessions">${callers.map((c) => html`<option key=${c.session} value=${`client ${c.session}`}>${[c.client || "unnamed", c.principal, `session ${c.session}`].filter(Boolean).join(", ")}</option>`)}</optgroup>`}
 				${state.principals.length > 0 && html`<optgroup label="Tokens">${state.principals.map((p) => html`<option key=${p} value=${`token ${p}`}>one with the token of ${p}</option>`)}</optgroup>`}
 				${state.profiles.length > 0 && html`<optgroup label="Profiles">${state.profiles.map((p) => html`<option key=${p} value=${`profile ${p}`}>one that asks for profile ${p}</option>`)}</optgroup>`}
