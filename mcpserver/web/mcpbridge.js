@@ -17,8 +17,10 @@ const clientInfo = { name: "mcpbridge.js", version: "1" };
 const patience = 30_000;
 /** The first and the longest wait between two attempts to connect, in ms. */
 const firstWait = 250, longestWait = 30_000;
-/** How long an attempt to connect may take, in ms, and how long the bridge's first answers. */
+/** How long an attempt to connect may take, in ms. */
 const connectTime = 15_000;
+/** How long the bridge's first answers may take, in ms: it waits for its servers, by default for up to 31 s. */
+const greetTime = 60_000;
 /** How often one call may be asked something (2026-07-28, input_required). */
 const mostRounds = 100;
 
@@ -211,7 +213,7 @@ export class Bridge extends EventTarget {
     await opened(socket);
     socket.onmessage = (event) => { if (this.#socket === socket) this.#receive(event.data); };
     socket.onclose = (event) => this.#drop(socket, new BridgeError(`the bridge closed the connection${event.reason ? `: ${event.reason}` : ""}`, "unavailable"));
-    const late = setTimeout(() => this.#drop(socket, new BridgeError("the bridge does not answer", "unavailable")), connectTime);
+    const late = setTimeout(() => this.#drop(socket, new BridgeError("the bridge does not answer", "unavailable")), greetTime);
     try {
       await this.#greet();
     } catch (error) {

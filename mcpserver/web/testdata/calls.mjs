@@ -55,3 +55,19 @@ const pending = bridge.callTool("wait");
 bridge.close();
 await assert.rejects(pending, { code: "unavailable" });
 await assert.rejects(bridge.callTool("echo"), { code: "unavailable" });
+
+// The bridge does not answer before its servers have started, or failed: connect waits for that.
+const timers = [];
+globalThis.setTimeout = (f, ms) => timers.push({ f, ms });
+class Silent {
+  readyState = 1;
+  url = "ws://bridge.example/ws";
+  constructor() { queueMicrotask(() => this.onopen()); }
+  send() {}
+  close() {}
+}
+const silent = connect({ url, era, WebSocket: Silent });
+while (timers.length < 2) await null; // for the connection, and for the first answers
+assert.ok(timers[1].ms > 31_000, `it waits for ${timers[1].ms} ms`);
+timers[1].f();
+await assert.rejects(silent, /the bridge does not answer/);
