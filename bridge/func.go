@@ -50,7 +50,7 @@ func FuncOf[In, Out any](definition toolformat.Tool, fn func(context.Context, In
 		if err != nil {
 			return nil, err
 		}
-		return resultOf(reflect.ValueOf(&out).Elem())
+		return resultOf(reflect.ValueOf(&out).Elem(), definition.OutputSchema != nil)
 	}}
 }
 
@@ -78,8 +78,8 @@ func decode(arguments json.RawMessage, into any) error {
 }
 
 // resultOf returns the result for a function's value, which must be addressable for encoding/json
-// to call methods of its pointer.
-func resultOf(out reflect.Value) (*toolformat.Result, error) {
+// to call methods of its pointer. One that is no object is structured content only if there is an output schema.
+func resultOf(out reflect.Value, hasOutput bool) (*toolformat.Result, error) {
 	switch v := out.Interface().(type) {
 	case nil:
 		return nil, nil
@@ -94,6 +94,9 @@ func resultOf(out reflect.Value) (*toolformat.Result, error) {
 	raw, err := encode(out)
 	if err != nil {
 		return nil, toolformat.AsError(err)
+	}
+	if !hasOutput && raw[0] != '{' {
+		return toolformat.TextResult(string(raw), false), nil
 	}
 	b := wire.AppendString([]byte(`{"content":[{"type":"text","text":`), string(raw))
 	b = append(append(b, `}],"structuredContent":`...), raw...)

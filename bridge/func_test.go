@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -92,7 +93,7 @@ func TestFuncResults(t *testing.T) {
 		{must(t, "t", "", func(context.Context, none) (*toolformat.Result, error) { return nil, nil }), ``, `{"content":[]}`},
 		{must(t, "t", "", func(context.Context, none) (any, error) { return nil, nil }), ``, `{"content":[]}`},
 		{must(t, "t", "", func(context.Context, none) (any, error) { return "text", nil }), ``, `{"content":[{"type":"text","text":"text"}]}`},
-		{must(t, "t", "", func(context.Context, none) (any, error) { return []int{1}, nil }), ``, `{"content":[{"type":"text","text":"[1]"}],"structuredContent":[1]}`},
+		{must(t, "t", "", func(context.Context, none) (any, error) { return []int{1}, nil }), ``, `{"content":[{"type":"text","text":"[1]"}]}`},
 		{must(t, "t", "", func(context.Context, none) (float64, error) { return 1.5, nil }), `{"type":"number"}`, `{"content":[{"type":"text","text":"1.5"}],"structuredContent":1.5}`},
 		{must(t, "t", "", func(context.Context, none) ([]string, error) { return nil, nil }), `{"type":"array","items":{"type":"string"}}`, `{"content":[{"type":"text","text":"[]"}],"structuredContent":[]}`},
 		{must(t, "t", "", func(context.Context, none) (map[string]int, error) { return nil, nil }), `{"type":"object","additionalProperties":{"type":"integer"}}`, `{"content":[{"type":"text","text":"{}"}],"structuredContent":{}}`},
@@ -109,6 +110,9 @@ func TestFuncResults(t *testing.T) {
 			wantError(t, r, toolformat.Internal, "internal error")
 		} else {
 			wantResult(t, r, c.want)
+			if structured := wire.Lookup(r.Result, "structuredContent"); structured != nil && structured[0] != '{' && !r.Loose {
+				t.Errorf("%d: the result is not Loose", i)
+			}
 		}
 		if err := n.Close(); err != nil {
 			t.Error(err)

@@ -287,7 +287,7 @@ func (c *nativeCall) reply(o outcome) Reply {
 		o.result = &toolformat.Result{JSON: json.RawMessage(`{"content":[]}`)}
 	}
 	r := c.checkResult(o.result)
-	return Reply{Result: r.JSON, memory: r.Memory}
+	return Reply{Result: r.JSON, Loose: c.tool.loose, memory: r.Memory}
 }
 
 // checkResult returns a result that fits the tool's output schema and the limit on results.

@@ -26,6 +26,7 @@ type nativeTool struct {
 	item    Item
 	bind    *toolformat.Binder
 	output  *toolformat.Checker // of results; nil means no output schema
+	loose   bool                // they need not be objects
 	free    bool                // its schema takes every object: arguments pass byte for byte
 	limiter *Limiter            // of its own; nil means no limit
 }
@@ -103,6 +104,7 @@ func (n *Native) prepare(t Tool) (*nativeTool, error) {
 		if own.output, more, err = toolformat.NewChecker(t.OutputSchema); err != nil {
 			return nil, t.fault("output schema: %w", err)
 		}
+		own.loose = string(wire.Lookup(t.OutputSchema, "type")) != `"object"`
 		notes = append(notes, more...)
 	}
 	for _, note := range notes {

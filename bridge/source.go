@@ -95,6 +95,7 @@ type Reply struct {
 	Result []byte // raw JSON of the method's result
 	Err    *toolformat.Error
 	Modern bool // Result is already of the modern era: it has a resultType
+	Loose  bool // Result may have structured content that is no object, which clients of the legacy era refuse
 	Usual  bool // Result is known to be complete, no failed one and no task; false may mean that nobody has looked
 
 	// Withheld means that the request has not come to Member, as it was refused on its way there.

@@ -185,7 +185,9 @@ func TestLooseStructuredContent(t *testing.T) {
 		if req.Method != wire.MethodToolsCall {
 			return bridge.Result([]byte("{}"), nil)
 		}
-		return bridge.Result([]byte(`{"content":[{"type":"text","text":"\"structuredContent\":{}"}],"structuredContent"`+given+`}`), nil)
+		reply := bridge.Result([]byte(`{"content":[{"type":"text","text":"\"structuredContent\":{}"}],"structuredContent"`+given+`}`), nil)
+		reply.Loose = true
+		return reply
 	})
 	d := p.newDuplex(identity{})
 	defer d.end(errEnded)

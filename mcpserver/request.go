@@ -178,7 +178,7 @@ func hasMember(result []byte, key string) bool {
 // forLegacy removes from a result what SDKs of the legacy era reject: structured content that is not an object, as of
 // modern servers and of native tools. The text content stays.
 func forLegacy(reply bridge.Reply) bridge.Reply {
-	if reply.Err != nil || !reply.Modern && !mayBeLoose(reply.Result) {
+	if reply.Err != nil || !reply.Modern && !reply.Loose {
 		return reply
 	}
 	if v := wire.Lookup(reply.Result, "structuredContent"); v == nil || v[0] == '{' {
@@ -186,13 +186,6 @@ func forLegacy(reply bridge.Reply) bridge.Reply {
 	}
 	defer reply.Free()
 	return bridge.Result(wire.CutMember(reply.Result, "structuredContent"), nil)
-}
-
-// mayBeLoose reports whether a result may have structured content that is not an object. It does not read JSON.
-func mayBeLoose(result []byte) bool {
-	const key = `"structuredContent"`
-	i := bytes.Index(result, []byte(key))
-	return i >= 0 && !bytes.HasPrefix(bytes.TrimLeft(result[i+len(key):], ": "), []byte("{"))
 }
 
 // legacyKey is the key of lists derived with legacyItem.

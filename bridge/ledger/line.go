@@ -155,7 +155,7 @@ func (a *answer) reply() bridge.Reply {
 		return bridge.Failed(bridge.RemoteError(a.raw))
 	}
 	reply := bridge.Result(a.raw, nil)
-	reply.Modern = a.modern
+	reply.Modern, reply.Loose = a.modern, true
 	return reply
 }
 
