@@ -291,8 +291,16 @@ func (b *retryBack) Notify(method string, params []byte) {
 	b.Back.Notify(method, params)
 }
 
+// mayRequireInput reports whether the result of a method may be input_required (2026-07-28, MRTR).
+func mayRequireInput(method string) bool {
+	return method == wire.MethodToolsCall || method == wire.MethodPromptsGet || method == wire.MethodResourcesRead
+}
+
 // Ask implements bridge.Back: the call is parked with the question until a retry answers it.
 func (c *parkedCall) Ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error) {
+	if !mayRequireInput(c.req.Method) {
+		return nil, unavailable("a client of revision %s cannot be asked anything during %.80s", wire.ModernRevision, c.req.Method)
+	}
 	held := 2 * len(params) // by the source and in the question, until there is an answer
 	if !c.view.account.hold(held) {
 		return nil, c.view.account.exhausted("bytes in flight", heldBytes)

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -101,6 +102,26 @@ func (p *parked) came(c <-chan string) {
 
 func retry(state string) string {
 	return `"arguments":{"x":1},"requestState":` + state + `,"inputResponses":{"input1":{"action":"accept"}},`
+}
+
+// A client is asked only by the requests that the specification lets require input: another one's question is refused.
+func TestParkedMethods(t *testing.T) {
+	p := newParked(t)
+	for _, c := range []struct{ method, members, want string }{
+		{wire.MethodToolsCall, `"name":"t",`, `"input_required"`},
+		{wire.MethodPromptsGet, `"name":"p",`, `"input_required"`},
+		{wire.MethodResourcesRead, `"uri":"file:///r",`, `"input_required"`},
+		{wire.MethodComplete, `"ref":{"type":"ref/prompt","name":"p"},`, "cannot be asked anything during completion/complete"},
+		{"vendor/thing", "", "cannot be asked anything during vendor/thing"},
+	} {
+		var out bytes.Buffer
+		err := p.ServeStdio(t.Context(), strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+c.method+`","params":{`+c.members+
+			`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`+"\n"), &out)
+		if err != nil || !strings.Contains(out.String(), c.want) {
+			t.Errorf("%s: %v, %s", c.method, err, &out)
+		}
+		p.came(p.source.ended)
+	}
 }
 
 // Only the caller that was asked can answer, with the same request, and once.
