@@ -416,6 +416,9 @@ func (v *view) lowerLevel(ctx context.Context, level wire.LogLevel) {
 		}
 		if v.level.CompareAndSwap(current, int32(level)) {
 			sendParam(ctx, v.source, wire.MethodSetLevel, "level", level.String())
+			if ctx.Err() != nil { // the source may not have got it: the next request sends it again
+				v.level.CompareAndSwap(int32(level), 0)
+			}
 			return
 		}
 	}

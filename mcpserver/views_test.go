@@ -14,6 +14,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/mcpserver/auth"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // listed is a source with a list of tools that a test changes. Its tool wait waits until it is
@@ -306,6 +307,27 @@ func TestTasksOfPrincipals(t *testing.T) {
 	pool.drop(ann)
 	if len(pool.tasks) != 1 || len(pool.order[ann.account]) != 0 {
 		t.Errorf("%d tasks are left", len(pool.tasks))
+	}
+}
+
+// The level of a request that was canceled before the source had got it is sent by the next one.
+func TestLevelOfCanceledRequest(t *testing.T) {
+	sent := 0
+	v := &view{source: made(func(ctx context.Context, _ *bridge.Request) bridge.Reply {
+		if ctx.Err() != nil {
+			return bridge.Failed(toolformat.Errorf(toolformat.Canceled, "canceled"))
+		}
+		sent++
+		return bridge.Result([]byte("{}"), nil)
+	})}
+	info := wire.ParseLogLevel([]byte(`"info"`))
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	v.lowerLevel(canceled, info)
+	v.lowerLevel(t.Context(), info)
+	v.lowerLevel(t.Context(), info)
+	if sent != 1 {
+		t.Errorf("the source has got the level %d times, want once", sent)
 	}
 }
 
