@@ -3,7 +3,6 @@ package mcpserver
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -15,7 +14,7 @@ import (
 type duplex struct {
 	*session
 	box  *outbox
-	work sync.WaitGroup // requests
+	work requests
 
 	works bool // it has been counted in workers.users, or comes too late for that
 }
@@ -112,7 +111,7 @@ func (d *duplex) close(reason error) {
 		d.end(errEnded)
 		d.server.work.Done()
 	}
-	d.work.Wait()
+	d.work.waitAll()
 	d.server.workers.leave(d)
 	d.box.discard() // or its writer does
 }
@@ -125,9 +124,14 @@ const (
 
 // awaitAnswers waits until the pending requests are answered, at most for grace and until done.
 func (d *duplex) awaitAnswers(grace time.Duration, done <-chan struct{}) {
+	await(d.work.waitAll, grace, done)
+}
+
+// await waits until wait returns, at most for grace and until done.
+func await(wait func(), grace time.Duration, done <-chan struct{}) {
 	answered := make(chan struct{})
 	go func() {
-		d.work.Wait()
+		wait()
 		close(answered)
 	}()
 	select {

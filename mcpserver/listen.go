@@ -70,6 +70,9 @@ func (s *subscriptions) listen(ctx context.Context, m *wire.Message, back bridge
 	back.Notify(wire.NotificationSubscribed, l.tag(append(append([]byte(`{"notifications":`), granted...), '}'))) // the first of the stream
 	s.listeners[l] = struct{}{}
 	s.mu.Unlock()
+	if p, ok := ctx.(*pendingRequest); ok {
+		p.rest()
+	}
 	<-ctx.Done()
 	s.mu.Lock()
 	delete(s.listeners, l)

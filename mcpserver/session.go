@@ -165,9 +165,9 @@ func (s *session) respond(ctx context.Context, m *wire.Message, back bridge.Back
 }
 
 // beginRequest makes a request pending, unless it refuses it. work, if any, counts it then.
-func (s *session) beginRequest(ctx context.Context, m *wire.Message, work *sync.WaitGroup) *pendingRequest {
+func (s *session) beginRequest(ctx context.Context, m *wire.Message, work *requests) *pendingRequest {
 	s.touch()
-	p := &pendingRequest{id: string(m.ID)}
+	p := &pendingRequest{id: string(m.ID), work: work}
 	p.Context = ctx
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -81,6 +81,32 @@ func TestPipedRequests(t *testing.T) {
 	})
 }
 
+// A client that closes its end of stdio is not kept waiting by its subscriptions/listen, which has no end, but by what
+// is yet to be answered.
+func TestListenEndsWithInput(t *testing.T) {
+	const rest = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}` + "\n"
+	listen := `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},` + rest
+	call := `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t",` + rest
+	for in, want := range map[string]time.Duration{listen: 0, listen + call: time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			server := New(made(func(context.Context, *bridge.Request) bridge.Reply {
+				time.Sleep(time.Second) // in the bubble
+				return bridge.Result([]byte(`{"content":[]}`), nil)
+			}), Options{})
+			defer server.Close()
+			var out bytes.Buffer
+			begun := time.Now()
+			err := server.ServeStdio(t.Context(), strings.NewReader(in), &out)
+			if took := time.Since(begun); err != nil || took != want {
+				t.Errorf("%v after %v, want %v", err, took, want)
+			}
+			if got := out.String(); !strings.Contains(got, "subscriptions/acknowledged") || strings.Contains(got, `"content"`) != (want > 0) {
+				t.Errorf("%s", got)
+			}
+		})
+	}
+}
+
 // A panic of the source fails the request that it belongs to, and no other. Its cause is for the
 // log alone.
 func TestSourcePanics(t *testing.T) {

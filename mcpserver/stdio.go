@@ -64,7 +64,7 @@ func (s *Server) ServeStream(ctx context.Context, client *Stream) error {
 	var err error
 	select {
 	case err = <-read:
-		d.awaitAnswers(pipedGrace, ctx.Done())
+		await(d.work.Wait, pipedGrace, ctx.Done())
 	case err = <-written: // the client no longer reads
 		written <- err
 	case <-ctx.Done():

@@ -76,7 +76,7 @@ func (w *worker) start() {
 
 // carryOut carries out the worker's request.
 func (w *worker) carryOut() {
-	defer w.duplex.work.Done()
+	defer w.begun.done()
 	w.duplex.answer(w)
 	if w.initialized != nil {
 		w.initialized()

@@ -31,9 +31,8 @@ func TestWorkers(t *testing.T) {
 			synctest.Wait()
 		}
 		last := busy[maxIdleWorkers+1]
-		d.work.Add(1)
 		last.m, _ = wire.Split([]byte(`{"jsonrpc":"2.0","id":2,"method":"ping"}`))
-		last.begun = d.beginRequest(d.ctx, &last.m, nil)
+		last.begun = d.beginRequest(d.ctx, &last.m, &d.work)
 		last.start()
 		synctest.Wait() // it has become idle again, or has ended
 		other := s.newDuplex(identity{})
