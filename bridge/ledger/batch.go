@@ -116,9 +116,12 @@ func (b *Book) flush(of *batch) {
 	b.mu.Lock()
 	b.next = nil
 	b.mu.Unlock()
-	err := b.append(of)
-	if refused := b.written(of, err); len(refused) > 0 {
-		b.file.Write(refused) // calls that it does not have are unknown
+	written, err := b.append(of)
+	if refused := b.written(of, err); len(b.owed)+len(refused) <= maxKept {
+		b.owed = append(b.owed, refused...) // calls that it does not have are unknown
+	}
+	if written {
+		b.payOwed()
 	}
 	if of.done != nil {
 		close(of.done)
@@ -131,20 +134,36 @@ func (b *Book) flush(of *batch) {
 	}
 }
 
-// append appends a batch to the file. b.writing is held.
-func (b *Book) append(of *batch) error {
-	written, err := b.file.Write(of.lines)
-	switch {
-	case !written:
-		return err
-	case b.opts.Sync:
-		return b.file.Sync()
+// append appends a batch to the file, after what is owed to it. b.writing is held.
+func (b *Book) append(of *batch) (written bool, err error) {
+	lines := of.lines
+	if len(b.owed) > 0 {
+		lines = append(b.owed, lines...)
 	}
-	return nil // a file that cannot be rotated grows
+	written, err = b.file.Write(lines)
+	if !written {
+		return false, err
+	}
+	b.owed = b.owed[:0]
+	if b.opts.Sync {
+		return true, b.file.Sync()
+	}
+	return true, nil // a file that cannot be rotated grows
+}
+
+// payOwed writes the lines that are owed to the file. b.writing is held.
+func (b *Book) payOwed() {
+	if len(b.owed) == 0 {
+		return
+	}
+	if written, _ := b.file.Write(b.owed); written {
+		b.owed = b.owed[:0]
+	}
 }
 
 // written takes into the book that a batch is in the file, or why it is not. It returns the lines for calls that are
-// not made, as another process has written a prior one of them meanwhile. b.writing is held.
+// not made, as another process has written a prior one of them meanwhile, or as the file may have theirs though it could
+// not be written. b.writing is held.
 func (b *Book) written(of *batch, err error) (refused []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -159,10 +178,9 @@ func (b *Book) written(of *batch, err error) (refused []byte) {
 		}
 		if err != nil || e.prior != nil {
 			b.remove(e)
-		}
-		if err == nil && e.prior != nil {
-			e.Outcome, e.Ended = NotRun, e.Begun
-			refused = e.appendEnded(refused, &e.answer)
+			not := e.Call // those that wait for the entry look again
+			not.Outcome, not.Ended = NotRun, e.Begun
+			refused = not.appendEnded(refused, &answer{})
 		}
 	}
 	if err == nil {

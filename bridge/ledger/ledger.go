@@ -28,8 +28,9 @@ type Book struct {
 	opts     Options
 	instance string // which of the processes that write to the file this is
 
-	writing sync.Mutex // guards file, and is held while lines are written; taken before mu
+	writing sync.Mutex // guards file and owed, and is held while lines are written; taken before mu
 	file    logfile.File
+	owed    []byte // lines for calls that were not made, which go before all others
 
 	mu      sync.Mutex        // guards what follows
 	next    *batch            // of the lines that are yet to be written; may be nil or empty
@@ -70,6 +71,7 @@ func (b *Book) Close() {
 	b.write(func(of *batch) bool { return len(of.lines) > 0 })
 	b.writing.Lock()
 	defer b.writing.Unlock()
+	b.payOwed()
 	b.file.Close()
 }
 
