@@ -136,9 +136,7 @@ func runLogin(ctx context.Context, args []string, std streams) error {
 	if _, err := loginTo(cfg, server, ""); err != nil {
 		return usagef("login: %s: %v", server.Name, err)
 	}
-	l := &loginRun{loginFlags: f, cfg: cfg, server: server, std: std, noBrowser: *noBrowser, scopes: strings.Fields(strings.Join(*scopes, " "))}
-	ctx, cancel := context.WithTimeoutCause(ctx, *patience, fmt.Errorf("nobody has logged in within %s (--wait)", *patience))
-	defer cancel()
+	l := &loginRun{loginFlags: f, cfg: cfg, server: server, std: std, noBrowser: *noBrowser, patience: *patience, scopes: strings.Fields(strings.Join(*scopes, " "))}
 	return l.run(ctx)
 }
 
@@ -149,6 +147,7 @@ type loginRun struct {
 	server    *config.Server
 	std       streams
 	noBrowser bool
+	patience  time.Duration // within which the person has to log in
 	scopes    []string
 }
 
@@ -167,11 +166,13 @@ func (l *loginRun) run(ctx context.Context) error {
 		return &exitError{exitAway, l.server.Name + ": " + terminal.Inline(st.Reason)}
 	}
 	down := !st.Up() // so it is in what runs
-	err = client.Login(ctx, l.scopes, l.prompt(ctx))
+	waiting, cancel := context.WithTimeoutCause(ctx, l.patience, fmt.Errorf("nobody has logged in within %s (--wait)", l.patience))
+	defer cancel()
+	err = client.Login(waiting, l.scopes, l.prompt(waiting))
 	if err != nil && errors.Is(ctx.Err(), context.Canceled) { // interrupted
 		return ctx.Err()
 	}
-	if cause := context.Cause(ctx); err != nil && cause != nil {
+	if cause := context.Cause(waiting); err != nil && cause != nil {
 		err = cause
 	}
 	if err != nil {
