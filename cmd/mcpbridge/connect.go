@@ -83,10 +83,11 @@ func (e *clientEditor) connect(c *clients.Client, cfg *config.Config, flags conn
 	}
 	entry := clients.Entry{Args: []string{"stdio", "--config", cfg.Path}}
 	var err error
-	issued := false
+	issued, held := false, "" // the token of an entry that is replaced by a command
 	if flags.http || flags.ws {
 		entry, issued, err = e.urlEntry(c, cfg, files, flags.ws)
 	} else {
+		held = tokenIn(files, c.Name, cfg.Issued)
 		entry.Command, err = executable()
 	}
 	if err != nil {
@@ -110,6 +111,9 @@ func (e *clientEditor) connect(c *clients.Client, cfg *config.Config, flags conn
 	}
 	if issued && !written { // nobody has it
 		return tokens.Remove(cfg.TokenFile(), c.Name)
+	}
+	if held != "" && tokenIn(e.files(c, isTouched), c.Name, cfg.Issued) == "" { // no file has it any more
+		e.endToken(c, cfg.Path)
 	}
 	return nil
 }
@@ -265,18 +269,25 @@ func (e *clientEditor) revoke(c *clients.Client, files []*clients.File, path str
 	case removed && !e.dryRun:
 		e.note(fmt.Sprintf("the token of %s is no longer in %s", c.Title, path))
 	}
-	kept := tokens.Path(path)
-	issued, err := tokens.Read(kept)
-	if err == nil && tokenIn(files, c.Name, issued) != "" && !e.dryRun {
-		if err = tokens.Remove(kept, c.Name); err == nil {
-			e.note(fmt.Sprintf("the token of %s is no longer good", c.Title))
-			if left := noneLeft(path); left != "" {
-				e.note(left)
-			}
-		}
+	issued, err := tokens.Read(tokens.Path(path))
+	switch {
+	case err != nil:
+		e.fault(tokens.Path(path), err)
+	case tokenIn(files, c.Name, issued) != "" && !e.dryRun:
+		e.endToken(c, path)
 	}
-	if err != nil {
+}
+
+// endToken removes the token of a client from those of the config at a path.
+func (e *clientEditor) endToken(c *clients.Client, path string) {
+	kept := tokens.Path(path)
+	if err := tokens.Remove(kept, c.Name); err != nil {
 		e.fault(kept, err)
+		return
+	}
+	e.note(fmt.Sprintf("the token of %s is no longer good", c.Title))
+	if left := noneLeft(path); left != "" {
+		e.note(left)
 	}
 }
 
