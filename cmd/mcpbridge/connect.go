@@ -320,9 +320,10 @@ func (e *clientEditor) disconnect(f *clients.File) {
 	backup := f.Open() + backupSuffix
 	r := clientResult{Client: f.Client.Name, Title: f.Title, File: f.Path, Action: "unchanged"}
 	var missing []string // servers that only the backup has
+	gone := false        // the file, of which only the backup is left
 	changed, err := e.update(f.Open(), f.Path, func(text []byte) ([]byte, error) {
 		before, err := readFile(backup)
-		if err != nil || text == nil {
+		if gone = text == nil && before != nil; err != nil || text == nil {
 			return text, err
 		}
 		if e.dryRun { // the difference may have it
@@ -338,7 +339,7 @@ func (e *clientEditor) disconnect(f *clients.File) {
 		missing, err = f.Moved(before, out)
 		return out, err
 	}, func(_ file.Change, put func() error) error {
-		if err := put(); err != nil || len(missing) > 0 {
+		if err := put(); err != nil || gone || len(missing) > 0 {
 			return err
 		}
 		if err := os.Remove(backup); !errors.Is(err, fs.ErrNotExist) {
@@ -352,6 +353,11 @@ func (e *clientEditor) disconnect(f *clients.File) {
 		r.Action, r.Note = "failed", err.Error()
 	case changed:
 		r.Action = "disconnected"
+	}
+	if err == nil && gone {
+		r.Backup = f.Path + backupSuffix
+		r.Note = fmt.Sprintf("does not exist any more: copy %s if you want back what it was before it was connected", r.Backup)
+		e.note(f.Path + ": " + r.Note)
 	}
 	if err == nil && len(missing) > 0 {
 		r.Backup = f.Path + backupSuffix
