@@ -148,7 +148,10 @@ func (p *Package) front(program string, runtime []string, env []Pair) (front []s
 		}
 		return front, at("@")
 	case "pipx":
-		return []string{"run"}, at("==")
+		if front = []string{"run"}; p.isElsewhere("pypi.org") {
+			front = append(front, "--index-url="+p.BaseURL)
+		}
+		return front, at("==")
 	case "docker", "podman":
 		if !slices.Contains(runtime, "run") {
 			front = []string{"run", "-i", "--rm"}
@@ -160,8 +163,12 @@ func (p *Package) front(program string, runtime []string, env []Pair) (front []s
 			return front, p.Identifier
 		}
 		return front, at(":")
+	case "dnx":
+		if p.isElsewhere("api.nuget.org") {
+			front = append(front, "--source="+p.BaseURL)
+		}
 	}
-	return nil, at("@")
+	return front, at("@")
 }
 
 // isElsewhere reports whether a package is in another registry than the usual one.
