@@ -114,6 +114,9 @@ func (p *Package) entry(program string, o *Options) (*Entry, error) {
 	}
 	b.others(o.Env, p.Environment, func(pair Pair) { b.entry.Env = append(b.entry.Env, pair) })
 	front, name := p.front(program, runtime, b.entry.Env)
+	for _, text := range front {
+		b.literal(text)
+	}
 	b.entry.Args = slices.Concat(front, runtime, []string{b.literal(name)})
 	if program == "dnx" {
 		b.entry.Args = append(b.entry.Args, "--yes")
