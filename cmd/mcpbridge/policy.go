@@ -12,6 +12,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
+	"github.com/mcpbridge/mcpbridge/mcpserver/auth"
 )
 
 const policyTestAbout = `Shows what the policy of the config decides about a call of the tool NAME, or about a
@@ -66,6 +67,9 @@ func runPolicyTest(ctx context.Context, args []string, std streams) error {
 	c := policy.Call{
 		Caller: &bridge.Caller{Principal: bridge.Principal{Name: *principal}, Info: info, Profile: f.profile},
 		Model:  *model, Target: words[0], Arguments: []byte(strings.TrimSpace(*arguments)),
+	}
+	if *principal != "" && f.profile == "" && *principal != auth.OperatorName { // who has none
+		c.Caller.Profile = profileOf(cfg, c.Caller)
 	}
 	if !p.findTarget(ctx, &c) {
 		list, err := p.own.List(ctx, bridge.Tools)

@@ -248,14 +248,19 @@ func checkStdioProfile(cfg *config.Config, name string) error {
 	if err := checkProfile(cfg, name); err != nil || name == "" {
 		return err
 	}
+	if profileOf(cfg, &bridge.Caller{Principal: bridge.Principal{Name: local}, Profile: name}) != "" {
+		return nil
+	}
+	return usagef("--profile %s: it is not for clients on stdio, whose principal is %q: its principals in %s have to match that, and it can want no claims", hint.Quote(name), local, cfg.Path)
+}
+
+// profileOf returns the profile that serve gives a caller; "" means none.
+func profileOf(cfg *config.Config, caller *bridge.Caller) string {
 	of := profile.Options{}
 	for _, p := range cfg.Profiles {
 		of.Profiles = append(of.Profiles, profile.Profile{Name: p.Name, Principals: p.Principals, Claims: p.Claims})
 	}
-	if of.Of(&bridge.Caller{Principal: bridge.Principal{Name: local}, Profile: name}) != "" {
-		return nil
-	}
-	return usagef("--profile %s: it is not for clients on stdio, whose principal is %q: its principals in %s have to match that, and it can want no claims", hint.Quote(name), local, cfg.Path)
+	return of.Of(caller)
 }
 
 // parseOwn parses the arguments of a command that needs no source of tools.
