@@ -145,16 +145,16 @@ func runApprovalsDecide(ctx context.Context, args []string, std streams) error {
 	done, asked, failed, err := r.answers(ctx, &daemon.Command{Name: "decide", ID: r.Arg(0), Answer: answer}, std)
 	failed = slices.DeleteFunc(failed, func(reason string) bool { return reason == errNoApproval })
 	switch {
-	case err != nil && !done:
+	case done: // by one of them: other nodes of its cluster come too late
+		return nil
+	case err != nil:
 		return err
 	case asked == 0:
 		return r.nothingRuns()
 	case len(failed) > 0:
 		return &exitError{exitUsage, "approvals decide: " + strings.Join(failed, "\n")}
-	case !done:
-		return usagef("approvals decide: %s", unknownApproval(r.Arg(0)))
 	}
-	return nil
+	return usagef("approvals decide: %s", unknownApproval(r.Arg(0)))
 }
 
 const noID = "expected the ID of an approval (mcpbridge approvals lists them)"

@@ -78,7 +78,29 @@ func refuse(t *testing.T, place string) {
 // A program that ends before it has answered has not done what it was asked.
 func TestNoAnswer(t *testing.T) {
 	setFolders(t)
-	place, err := daemon.OfProcess("")
+	answerAll(t, "")
+	if code, out, errs := runWith("reload"); code != exitAway || !strings.Contains(errs, "has ended before it answered") {
+		t.Errorf("exit code %d: %s%s", code, out, errs)
+	}
+}
+
+// Of the nodes of a cluster one decides, and the others are too late.
+func TestDecideAtOneNode(t *testing.T) {
+	setFolders(t)
+	answerAll(t, `{"done":"approval A is approved: pay"}`+"\n")
+	answerAll(t, `{"error":"approval A: it is being decided at another node"}`+"\n")
+	if code, out, errs := runWith("approvals", "decide", "A", "--allow"); code != exitDone || out != "approval A is approved: pay\n" || errs != "" {
+		t.Errorf("exit code %d: %s%s", code, out, errs)
+	}
+}
+
+// answerAll is a program that answers all commands with a text.
+func answerAll(t *testing.T, text string) {
+	path := filepath.Join(t.TempDir(), config.FileName)
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	place, err := daemon.PlaceOf(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,13 +108,15 @@ func TestNoAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer release()
 	var serving sync.WaitGroup
-	defer serving.Wait()
-	defer ln.Close()
-	server := &daemon.Server{Log: slog.New(slog.DiscardHandler), Command: func(context.Context, *daemon.Command, io.Writer) error { return nil }}
+	t.Cleanup(func() {
+		ln.Close()
+		serving.Wait()
+		release()
+	})
+	server := &daemon.Server{Log: slog.New(slog.DiscardHandler), Command: func(_ context.Context, _ *daemon.Command, out io.Writer) error {
+		_, err := io.WriteString(out, text)
+		return err
+	}}
 	serving.Go(func() { _ = server.Serve(t.Context(), ln) })
-	if code, out, errs := runWith("reload"); code != exitAway || !strings.Contains(errs, "has ended before it answered") {
-		t.Errorf("exit code %d: %s%s", code, out, errs)
-	}
 }
