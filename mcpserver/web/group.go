@@ -222,6 +222,9 @@ func (g *group) tick() int64 {
 	return g.clock
 }
 
+// runLength is how many characters begin the handles of a run, with a full stop behind them.
+const runLength = 6
+
 // newHandle returns a handle that no tab has had.
 func (l *Lending) newHandle() string {
 	handle := strconv.FormatInt(l.handles.Add(1), 10)
@@ -229,6 +232,14 @@ func (l *Lending) newHandle() string {
 		return *run + handle
 	}
 	return handle
+}
+
+// isHandle reports whether text may be a handle, of this run or another one.
+func isHandle(text string) bool {
+	if run, number, ok := strings.Cut(text, "."); ok && len(run) == runLength {
+		text = number
+	}
+	return text != "" && strings.Trim(text, "0123456789") == ""
 }
 
 // describe returns what callers are told of the tabs.
@@ -294,12 +305,12 @@ const mostNamed = 10 // tabs, in an error
 // choose returns the tab that carries out a call, and the arguments without its handle. The error is for the
 // model.
 func (g *group) choose(o *offer, arguments json.RawMessage) (*tab, json.RawMessage, error) {
-	if len(o.tabs) == 1 {
+	handle, ok := wire.Text(wire.Lookup(arguments, o.tool.argument))
+	if len(o.tabs) == 1 && !(ok && isHandle(handle)) { // a tool of one tab may have such an argument that its schema does not name
 		return o.tabs[0], arguments, nil
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	handle, ok := wire.Text(wire.Lookup(arguments, o.tool.argument))
 	if !ok {
 		return g.latest(o.tabs), arguments, nil
 	}

@@ -55,3 +55,27 @@ func TestManyTabs(t *testing.T) {
 		t.Errorf("%d bytes: %s", len(got), got)
 	}
 }
+
+// A call that names a tab which is closed does not run in the one that is left, and one that names that does.
+func TestClosedTab(t *testing.T) {
+	h := newLender(t, web.Limits{}, mcpserver.Options{})
+	caller := newPeer(t, h.Server, modern, "")
+	gone, left := newPeer(t, h.Server, legacy, ""), newPeer(t, h.Server, legacy, "")
+	ran := make(chan string, 1)
+	left.serve = func(m frame) {
+		ran <- string(m.Params)
+		left.answer(m, `{"content":[]}`)
+	}
+	gone.lend(define("pay", ""))
+	left.lend(define("pay", ""))
+	gone.must("mcpbridge/lend", `{"tools":[]}`)
+	if got := caller.must("tools/call", `{"name":"pay","arguments":{"tab":"1"}}`); !strings.Contains(got, `no tab \"1\" has it; those that do are 2`) || len(ran) > 0 {
+		t.Errorf("a closed tab: %s", got)
+	}
+	for given, want := range map[string]string{`{"tab":"2","n":1}`: `{"n":1}`, `{"tab":"privacy"}`: `{"tab":"privacy"}`, `{}`: `{}`} {
+		caller.must("tools/call", `{"name":"pay","arguments":`+given+`}`)
+		if got := <-ran; !strings.Contains(got, `"arguments":`+want) {
+			t.Errorf("%s came as %s", given, got)
+		}
+	}
+}

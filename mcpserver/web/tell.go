@@ -63,7 +63,7 @@ type sentError struct {
 // SetClustered makes the handles of tabs differ from those of other nodes, and of other runs of this one. It is called
 // before Join.
 func (l *Lending) SetClustered() {
-	run := strings.ToLower(rand.Text()[:6]) + "."
+	run := strings.ToLower(rand.Text()[:runLength]) + "."
 	l.run.Store(&run)
 }
 
