@@ -8,7 +8,7 @@ export function useRead(name, values = {}, every = 0) {
 	const key = JSON.stringify([name, values]);
 	const load = useCallback(() => {
 		const at = key;
-		return read(name, values).then((value) => setState({ value, error: "", at }), (e) => setState((s) => ({ ...s, error: e.message, at })));
+		return read(name, values).then((value) => setState({ value, error: "", at }), (e) => setState((s) => ({ value: s.at === at ? s.value : null, error: e.message, at })));
 	}, [key]);
 	useEffect(() => {
 		load();
