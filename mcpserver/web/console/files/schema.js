@@ -52,7 +52,7 @@ const types = (s) => (Array.isArray(s.type) ? s.type : s.type ? [s.type] : []);
 export function alternatives(schema, root) {
 	const of = Array.isArray(schema.oneOf) ? schema.oneOf : schema.anyOf;
 	const { oneOf, anyOf, ...rest } = schema;
-	const all = Array.isArray(of) ? of.map((s) => { const own = resolve(s, root); return { ...rest, ...own, properties: own.properties && { ...rest.properties, ...own.properties } }; })
+	const all = Array.isArray(of) ? of.map((s) => resolve({ allOf: [rest, resolve(s, root)] }, root))
 		: types(schema).length > 1 ? types(schema).map((type) => ({ ...schema, type })) : [schema];
 	const some = all.filter((s) => !(types(s).length === 1 && types(s)[0] === "null"));
 	return some.length ? some : all;
@@ -81,7 +81,7 @@ export function titleOf(s) {
 	if (kind === "const") return JSON.stringify(s.const);
 	const fixed = Object.entries(s.properties ?? {}).find(([, p]) => p?.const !== undefined);
 	if (fixed) return `${fixed[0]}: ${fixed[1].const}`;
-	if (kind === "object") return Object.keys(s.properties).slice(0, 3).join(", ");
+	if (kind === "object") return [...new Set([...requiredOf(s), ...Object.keys(s.properties)])].slice(0, 3).join(", ");
 	return { array: "list", json: types(s)[0] ?? "JSON", enum: "choice" }[kind] ?? kind;
 }
 
