@@ -23,6 +23,8 @@ const connectTime = 15_000;
 const greetTime = 60_000;
 /** How often one call may be asked something (2026-07-28, input_required). */
 const mostRounds = 100;
+/** On how many connections a prompt is sent that are lost before the bridge has it. */
+const mostSent = 5;
 
 /**
  * @typedef {Record<string, any>} JSONObject
@@ -590,7 +592,7 @@ export class Bridge extends EventTarget {
     if (conversation === "new") conversation = undefined;
     const prompt = { type: "prompt", id: randomId(), text };
     const /** @type {Map<string, JSONObject>} */ decisions = new Map(); // that the bridge may not have
-    let /** @type {WebSocket | undefined} */ socket, after = 0, sent = false, begun = false, over = false, lost = 0, attempts = 0;
+    let /** @type {WebSocket | undefined} */ socket, after = 0, sent = 0, begun = false, over = false, lost = 0, attempts = 0;
     const send = (/** @type {JSONObject} */ m) => { if (socket?.readyState === 1) socket.send(JSON.stringify(m)); };
     const cancel = () => send({ type: "cancel" });
     const close = () => socket?.close(1000);
@@ -612,7 +614,7 @@ export class Bridge extends EventTarget {
         let asked = false; // the prompt was sent on this connection
         for await (const m of messages(socket)) {
           if (m.seq !== undefined) after = m.seq;
-          if (m.type === "prompt" && m.id === prompt.id) [begun, this.#conversation] = [true, conversation]; // which is kept from now on
+          if (m.type === "prompt" && m.id === prompt.id) [begun, attempts, this.#conversation] = [true, 0, conversation]; // which is kept from now on
           else if (m.type === "prompt" && (begun || !asked)) { // the own one has ended meanwhile
             over = true;
             throw unknownPrompt();
@@ -620,13 +622,13 @@ export class Bridge extends EventTarget {
           if (m.seq !== undefined && asked && !begun) continue; // it belongs to the prompt of another page
           switch (m.type) {
             case "opened":
-              if (sent && m.messages && !m.busy) throw unknownPrompt(); // the bridge has forgotten it
+              if (!m.busy && (sent && m.messages || sent >= mostSent && !begun)) throw unknownPrompt(); // the bridge has forgotten it, or does not get it
               conversation = m.conversation;
               after = m.after;
               asked = !sent || !m.messages;
               if (asked) send(prompt); // the same one is not carried out twice
-              sent = true;
-              attempts = 0;
+              if (begun) attempts = 0;
+              else sent++;
               for (const decision of decisions.values()) send(decision);
               if (signal?.aborted) cancel();
               break;
@@ -904,7 +906,11 @@ async function* messages(socket) {
   const /** @type {any[]} */ queue = [];
   let wake = () => {}, ended = false;
   socket.onmessage = (event) => { queue.push(JSON.parse(event.data)); wake(); };
-  socket.onclose = () => { ended = true; wake(); };
+  socket.onclose = (event) => {
+    if (event.code === 1009) queue.push({ type: "refused", code: "invalid", message: "the message is longer than the bridge takes" });
+    ended = true;
+    wake();
+  };
   for (;;) {
     while (queue.length > 0) yield queue.shift();
     if (ended) return;

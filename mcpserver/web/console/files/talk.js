@@ -3,6 +3,7 @@ import { exact } from "./format.js";
 
 const protocol = "mcpbridge.chat";
 const longest = 15_000; // ms between attempts to connect
+const mostSent = 5; // connections on which a prompt is sent that are lost before the bridge has it
 
 // A Talk has what is known of a conversation: turns, each a person's text and what came of it. changed is
 // called after each change.
@@ -23,6 +24,7 @@ export class Talk {
 	#changed;
 	#named; // by who has made the Talk
 	#unsent = null; // a prompt of which the bridge has not said that it has it
+	#sent = 0; // how often it was sent
 
 	constructor({ conversation = "", model = "" }, changed) {
 		this.conversation = conversation;
@@ -41,6 +43,7 @@ export class Talk {
 	prompt(text) {
 		this.#unsent = { type: "prompt", id: Array.from(crypto.getRandomValues(new Uint8Array(12)), (b) => b.toString(16).padStart(2, "0")).join(""), text };
 		this.refused = "";
+		this.#sent = 1;
 		this.#send(this.#unsent);
 	}
 
@@ -60,8 +63,12 @@ export class Talk {
 		this.#socket = socket;
 		socket.onopen = () => this.#open();
 		socket.onmessage = (e) => { this.#take(exact(e.data)); this.#changed(); };
-		socket.onclose = () => {
+		socket.onclose = (e) => {
 			if (this.state === "closed") return;
+			if (e.code === 1009) {
+				this.#giveBack();
+				this.refused = "This is longer than the bridge takes.";
+			}
 			this.state = "connecting";
 			this.#timer = setTimeout(() => this.#connect(), Math.min(longest, 250 * 2 ** this.#attempts++));
 			this.#changed();
@@ -131,7 +138,7 @@ export class Talk {
 
 	#opened(m) {
 		this.state = "open";
-		this.#attempts = 0;
+		if (!this.#unsent) this.#attempts = 0;
 		Object.assign(this, { conversation: m.conversation, model: m.model, busy: m.busy });
 		this.#after = m.after;
 		if (m.messages) this.turns = told(m.messages);
@@ -139,11 +146,14 @@ export class Talk {
 			if (!this.turns.length) this.turns.push({ id: "", text: "", parts: [], end: null });
 			for (const c of m.waiting) Object.assign(this.#call(this.turns.at(-1).parts, c), { arguments: c.arguments, about: c.description, annotations: c.annotations, state: "asks" });
 		}
-		if (this.#unsent && m.messages && !m.busy) { // it is not known to the bridge any more, and may have been
+		if (this.#unsent && !m.busy && (m.messages || this.#sent >= mostSent)) { // it is not known to the bridge any more, and may have been
 			this.#giveBack();
 			this.refused = "The connection was lost as this was sent. What came of it is above, if the bridge has kept it.";
 		}
-		if (this.#unsent) this.#send(this.#unsent); // the same one is not carried out twice
+		if (this.#unsent) {
+			this.#sent++;
+			this.#send(this.#unsent); // the same one is not carried out twice
+		}
 		this.list();
 	}
 }

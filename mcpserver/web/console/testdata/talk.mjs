@@ -18,7 +18,7 @@ const say = (m) => socket.onmessage({ data: JSON.stringify(m) });
 const sent = (type) => socket.sent.filter((m) => m.type === type);
 const opened = (more) => say({ type: "opened", conversation: "c1", model: "p/m", after: 7, busy: false, missing: false, messages: null, waiting: [], ...more });
 const connect = () => socket.onopen();
-const lose = () => { socket.readyState = 3; socket.onclose(); again(); connect(); };
+const lose = (code = 1006) => { socket.readyState = 3; socket.onclose({ code }); again(); connect(); };
 const begin = (given) => { const talk = new Talk(given, () => {}); connect(); return talk; };
 const unknown = { type: "refused", request: "open", code: "not_found", message: "unknown conversation" };
 
@@ -49,7 +49,24 @@ opened({ messages: [{ role: "user", text: "pay" }, { role: "assistant", text: "p
 assert.deepEqual([sent("prompt").length, talk.returned, talk.turns.length], [0, "pay", 1]);
 assert.match(talk.refused, /lost/);
 
+// One that is too long is not sent again, nor without end one whose connections are lost for another reason.
+for (const code of [1009, 1006]) {
+  talk = begin({});
+  opened({ messages: [] });
+  talk.prompt("long");
+  let times = 0;
+  do {
+    assert.ok(++times < 10, `${code}: it is sent again and again`);
+    lose(code);
+    opened();
+  } while (sent("prompt").length > 0);
+  assert.deepEqual([times, talk.returned], [code === 1009 ? 1 : 5, "long"]);
+  assert.match(talk.refused, code === 1009 ? /longer than the bridge takes/ : /lost/);
+}
+
 // One that is refused can be sent again, and a decision that is refused says why, unless somebody else has decided.
+talk = begin({});
+opened({ messages: [] });
 talk.prompt("more");
 say({ type: "refused", request: "prompt", code: "unavailable", message: "too many" });
 assert.deepEqual([talk.returned, talk.refused], ["more", "too many"]);
