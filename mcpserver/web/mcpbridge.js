@@ -759,6 +759,8 @@ export class Bridge extends EventTarget {
    */
   async adopt({ signal, modelContext = ownContext() } = {}) {
     if (!modelContext) throw new DOMException("there is no document.modelContext", "NotSupportedError");
+    if (signal?.aborted) return;
+    if (this.state === "closed") throw closedError();
     /** @type {Map<string, {text: string, controller: AbortController}>} */ const adopted = new Map();
     const follow = async () => {
       const there = new Map((await modelContext.getTools()).map((/** @type {any} */ t) => [t.name, t]));
@@ -803,6 +805,8 @@ export class Bridge extends EventTarget {
    */
   async expose({ include = ["*"], signal, modelContext = ownContext() } = {}) {
     if (!modelContext) throw new DOMException("there is no document.modelContext", "NotSupportedError");
+    if (signal?.aborted) return;
+    if (this.state === "closed") throw closedError();
     const patterns = include.map((p) => new RegExp(`^${p.replace(/[.+?^${}()|[\]\\]/g, "\\$&").replaceAll("*", ".*")}$`, "s"));
     /** @type {Map<string, {text: string, controller: AbortController}>} */ const there = new Map();
     const over = () => signal?.aborted || this.state === "closed";

@@ -68,6 +68,9 @@ func TestListen(t *testing.T) {
 // A prompt that the bridge does not get is not sent without end.
 func TestLong(t *testing.T) { node(t, "long.mjs") }
 
+// Nothing is followed that is over before it begins.
+func TestOver(t *testing.T) { node(t, "over.mjs") }
+
 // What the page asks a person for a call ends with the call.
 func TestAsk(t *testing.T) {
 	for _, era := range []string{"modern", "legacy"} {
