@@ -178,6 +178,10 @@ func TestPromptFor(t *testing.T) {
 	if _, c, err = c.Prompt(t.Context(), "And?"); err != nil || p.request(1).Settings.Answer != nil || len(c.Messages()) != 4 {
 		t.Errorf("%v: the next prompt has %+v", err, p.request(1).Settings)
 	}
+	p = play(turn(providers.StopPaused, txt("Let me search.")), says(`{"value":["a"]}`))
+	if names, _, err = providers.PromptFor[[]string](t.Context(), providers.NewConversation(providers.Candidate{Provider: p}), "Names?"); err != nil || strings.Join(names, ",") != "a" {
+		t.Errorf("after a pause: %v, %v", names, err)
+	}
 	if _, _, err := providers.PromptFor[chan int](t.Context(), c, "?"); err == nil || !strings.HasPrefix(err.Error(), "an answer of type chan int: ") {
 		t.Errorf("a channel: %v", err)
 	}

@@ -147,7 +147,7 @@ func (r *runner) validate() error {
 
 // finish fills in the end of the run.
 func (r *runner) finish(err error) error {
-	r.run.Text = r.run.lastText()
+	r.run.Text = r.lastText()
 	r.run.Messages = slices.Clip(r.run.Messages) // to append to them makes a copy
 	cause := context.Cause(r.ctx)
 	switch {
@@ -168,11 +168,14 @@ func (r *runner) finish(err error) error {
 	return err
 }
 
-// lastText returns the assistant's text since the last message of another role.
-func (r *Run) lastText() string {
-	text := ""
-	for i := len(r.Messages) - 1; i >= r.Begin && r.Messages[i].Role == RoleAssistant; i-- {
-		text = r.Messages[i].Text() + text
+// lastText returns the assistant's text since the last message of another role. An answer that is checked is the
+// last message: what the model has said before a pause is no part of it.
+func (r *runner) lastText() string {
+	text, messages := "", r.run.Messages
+	for i := len(messages) - 1; i >= r.run.Begin && messages[i].Role == RoleAssistant; i-- {
+		if text = messages[i].Text() + text; r.answer.checks() {
+			break
+		}
 	}
 	return text
 }
