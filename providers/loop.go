@@ -89,6 +89,8 @@ type runner struct {
 
 	pauses, malformed, refused, restarts int // recoveries, against the limits of the same names
 
+	first bool // each turn so far was paused, malformed or too long for the window: Request.Choice still holds
+
 	answer  *answering // nil without Settings.Answer
 	repeats repeats
 	fallen  int    // the fallbacks that were used
@@ -105,7 +107,7 @@ func (l *Loop) start(ctx context.Context, task *Task, run *Run, first func(*runn
 	r := &runner{
 		Loop: l, task: task, limits: task.Options.Limits.filled(), run: run,
 		log: cmp.Or(task.Options.Log, slog.New(slog.DiscardHandler)), emit: emitter(task.Emit), noted: map[string]bool{},
-		provider: task.Provider, repeats: repeats{seen: map[string]tally{}},
+		provider: task.Provider, repeats: repeats{seen: map[string]tally{}}, first: run.Turns == 0,
 	}
 	if f := task.Request.Settings.Answer; f != nil {
 		r.answer = &answering{format: f}
@@ -235,7 +237,7 @@ func (r *runner) follow(turn *Turn) (Stop, error) {
 		r.addMessage(textOnly(m))
 		return cmp.Or(stop, StopOther), nil
 	}
-	r.pauses, r.malformed = 0, 0
+	r.pauses, r.malformed, r.first = 0, 0, false
 	calls := m.Calls()
 	if len(calls) > 0 && r.task.Request.Choice == ChoiceNone && !r.answer.isOnly(calls) { // some models call tools that they were not offered
 		r.note("the model called tools, which the request forbids: nothing was run")

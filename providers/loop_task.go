@@ -13,9 +13,9 @@ type Task struct {
 
 	// Request is the first turn. Its Tools are run by the caller of Run: they are offered
 	// beside those of the Loop, win where names clash, and their calls are handed back
-	// (Run.Waiting). Its Choice is for the first turn only, unless it is ChoiceNone: a
-	// model that must call a tool would never end. A Choice of a tool that does not exist is
-	// an error.
+	// (Run.Waiting). Its Choice is for the first turn only, and for each until one is neither
+	// paused nor malformed, unless it is ChoiceNone: a model that must call a tool would
+	// never end. A Choice of a tool that does not exist is an error.
 	Request Request
 
 	// Select are the tools of the Loop that are offered, of those that Options.Tools leaves; nil

@@ -263,6 +263,27 @@ func TestPausedTooOften(t *testing.T) {
 	}
 }
 
+// A call that the request demands is still demanded behind a turn that had no chance to make it, and not any more once
+// there is one.
+func TestChoiceHolds(t *testing.T) {
+	for _, first := range []step{
+		turn(providers.StopPaused, txt("searching")), turn(providers.StopMalformed, call("1", "add", `"add(1,"`)), turn(providers.StopWindow, txt("half a")),
+	} {
+		for _, must := range []*providers.Selection{nil, {Match: []string{"add"}}} {
+			p := play(first, calls(call("2", "add", `{"a":1,"b":1}`)), says("2"))
+			task := ask(p, "")
+			task.Request.Messages = append(history(2), providers.UserText("go"))
+			want := providers.Choice("add")
+			if task.Must = must; must == nil {
+				task.Request.Choice, want = providers.ChoiceRequired, providers.ChoiceRequired
+			}
+			if _, events, err := run(t, session(t, adder(t)), task); err != nil || p.request(0).Choice != want || p.request(1).Choice != want || p.request(2).Choice != providers.ChoiceAuto {
+				t.Errorf("%v: choices %q, %q, %q\n%s", err, p.request(0).Choice, p.request(1).Choice, p.request(2).Choice, events)
+			}
+		}
+	}
+}
+
 func TestLimits(t *testing.T) {
 	n := 0
 	again := func(ids ...string) step {

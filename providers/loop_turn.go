@@ -155,10 +155,10 @@ func (r *runner) request() *Request {
 	switch {
 	case r.final != "" || req.Choice == ChoiceNone:
 		req.Choice = ChoiceNone
-	case r.run.Turns > 0 || r.set == nil:
+	case !r.first || r.set == nil:
 		req.Choice = ChoiceAuto
 	}
-	if r.run.Turns == 0 && req.Choice == ChoiceAuto {
+	if r.first && req.Choice == ChoiceAuto {
 		switch must := r.mustCall(); len(must) {
 		case 0:
 		case 1:
