@@ -201,6 +201,7 @@ type history struct {
 	last  content           // to which the next message of its role is added
 	users []int             // where json has the ends of the user's contents
 	ids   map[string]string // the ids of calls, by Call.ID
+	uses  map[string]bool   // the ids of uses of the API's own tools
 
 	container []byte // of the API's own tools, the last that a message names
 }
@@ -218,7 +219,7 @@ func (c *history) containerID() []byte {
 // only kept of messages that the API has not answered yet.
 func (e *encoder) messages(p *Provider) [][]byte {
 	c, rest := providers.Encoded(e.req, p, func() *history {
-		return &history{json: []byte("["), ids: map[string]string{}}
+		return &history{json: []byte("["), ids: map[string]string{}, uses: map[string]bool{}}
 	})
 	e.history = c
 	for i := range rest {
@@ -261,7 +262,7 @@ func (e *encoder) assistant(m *providers.Message) (content [][]byte) {
 			e.container = used
 		}
 		for b := range wire.Elements(wire.Lookup(raw, "content")) {
-			if !isBlank(b) {
+			if !isBlank(b) && !e.isOrphan(b) {
 				content = append(content, b)
 			}
 		}
@@ -307,6 +308,20 @@ func settled(content [][]byte) [][]byte {
 		content = content[:len(content)-1]
 	}
 	return content
+}
+
+// isOrphan reports whether a block is the result of one of the API's own tools whose use is in no message before, and
+// notes uses. The result of one that was used beside calls is in the turn behind theirs, and the API refuses it if they
+// have been left out ("Each … block must have a corresponding `server_tool_use` block before it").
+func (c *history) isOrphan(block []byte) bool {
+	switch kind := rawjson.TextAt(block, "type"); {
+	case strings.HasSuffix(kind, "_"+typeToolUse):
+		c.uses[rawjson.TextAt(block, "id")] = true
+	case strings.HasSuffix(kind, "_tool_result"):
+		id := rawjson.TextAt(block, "tool_use_id")
+		return id != "" && !c.uses[id]
+	}
+	return false
 }
 
 // isBlank reports whether a block is blank text. Models send such blocks and the API refuses
