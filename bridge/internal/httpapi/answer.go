@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
@@ -24,10 +25,17 @@ import (
 // maxExcerpt bounds the part of a body that a failed result repeats, in bytes.
 const maxExcerpt = 2000
 
-// Status returns the status of an answer with the standard's text for it; the server's own may be
-// anything.
+// Status returns the status of an answer with the standard's text for it, as the server's own may be
+// anything, and when to try again, if a server that is busy says that.
 func Status(res *http.Response) string {
-	return strings.TrimSpace(fmt.Sprintf("HTTP %d %s", res.StatusCode, http.StatusText(res.StatusCode)))
+	text := strings.TrimSpace(fmt.Sprintf("HTTP %d %s", res.StatusCode, http.StatusText(res.StatusCode)))
+	switch res.StatusCode {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		if after, ok := retryAfter(res.Header.Get("Retry-After")); ok && after > 0 {
+			text += fmt.Sprintf(": try again in %s", max(time.Second, after.Round(time.Second)))
+		}
+	}
+	return text
 }
 
 // rejected returns the failed result of an answer whose status is not 2xx, and nil for a success.
