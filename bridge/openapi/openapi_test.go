@@ -82,9 +82,13 @@ var definitions = []struct {
 		"f: POST /f\n" + `{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}` + "\n" + `{"method":"POST","path":"/f","body":"form"}`,
 	}, {
 		"3.0 schemas", "3.0.0", `{"/f":{"post":{"operationId":"f","requestBody":{"content":{"application/json":{"schema":{"type":"object","properties":{
-				"a":{"nullable":true,"allOf":[{"$ref":"#/components/schemas/A"}]},"b":{"type":"string","enum":["x"],"nullable":true,"example":"x","xml":{}},"c":{"$ref":"#/components/schemas/A","description":"not counted"},"d":{"type":"number","maximum":5,"exclusiveMaximum":false},"e":{"default":{"$ref":"kept"},"nullable":true}}}}}},` + ok + `}}}`,
+				"a":{"nullable":true,"allOf":[{"$ref":"#/components/schemas/A"}]},"b":{"type":"string","enum":["x"],"nullable":true,"example":"x","xml":{}},"c":{"$ref":"#/components/schemas/A","description":"not counted"},"d":{"type":"number","maximum":5,"exclusiveMaximum":false},"e":{"default":{"$ref":"kept"},"nullable":true},"f":{"type":["string","integer"],"nullable":true},"g":{"type":["string","null"],"nullable":true}}}}}},` + ok + `}}}`,
 		`"schemas":{"A":{"type":"string"}}`,
-		"f: POST /f\n" + `{"type":"object","properties":{"a":{"anyOf":[{"allOf":[{"$ref":"#/$defs/A"}]},{"type":"null"}]},"b":{"type":["string","null"],"enum":["x",null],"examples":["x"]},"c":{"$ref":"#/$defs/A"},"d":{"type":"number","maximum":5},"e":{"default":{"$ref":"kept"}}},"additionalProperties":false,"$defs":{"A":{"type":"string"}}}` + "\n" + `{"method":"POST","path":"/f"}`,
+		"f: POST /f\n" + `{"type":"object","properties":{"a":{"anyOf":[{"allOf":[{"$ref":"#/$defs/A"}]},{"type":"null"}]},"b":{"type":["string","null"],"enum":["x",null],"examples":["x"]},"c":{"$ref":"#/$defs/A"},"d":{"type":"number","maximum":5},"e":{"default":{"$ref":"kept"}},"f":{"type":["string","integer","null"]},"g":{"type":["string","null"]}},"additionalProperties":false,"$defs":{"A":{"type":"string"}}}` + "\n" + `{"method":"POST","path":"/f"}`,
+	}, {
+		"the schema of a text", "3.1.0", `{"/t":{"post":{"operationId":"t","requestBody":{"content":{"application/json":{"schema":{"type":"object","properties":{"a":{"type":"string","contentMediaType":"application/json","contentSchema":{"$ref":"#/components/schemas/A"}}}}}}},` + ok + `}}}`,
+		`"schemas":{"A":{"type":"object","xml":{}}}`,
+		"t: POST /t\n" + `{"type":"object","properties":{"a":{"type":"string","contentMediaType":"application/json","contentSchema":{"$ref":"#/$defs/A"}}},"additionalProperties":false,"$defs":{"A":{"type":"object"}}}` + "\n" + `{"method":"POST","path":"/t"}`,
 	}, {
 		"members beside a reference", "3.1.0", `{"/p":{"post":{"requestBody":{"content":{"application/json":{"schema":{"$ref":"#/components/schemas/Base","required":["name"],"properties":{"age":{"type":"integer"}}}}}},` + ok + `}}}`,
 		`"schemas":{"Base":{"type":"object","properties":{"name":{"type":"string"}}}}`,

@@ -238,7 +238,7 @@ func (s *schemas) appendKeyword(dst, schema, whole []byte, key string, value []b
 		return s.appendList(native.AppendKey(dst, key), value, whole, depth)
 	case "anyOf", "oneOf", "prefixItems":
 		return s.appendList(native.AppendKey(dst, key), value, nil, depth)
-	case "items", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else", "unevaluatedItems", "unevaluatedProperties":
+	case "items", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else", "unevaluatedItems", "unevaluatedProperties", "contentSchema":
 		return s.appendSchema(native.AppendKey(dst, key), value, depth+1)
 	case "example":
 		if wire.Lookup(schema, "examples") == nil {
@@ -261,15 +261,12 @@ func (s *schemas) append30(dst, schema []byte, key string, value []byte) []byte 
 	case key == "nullable":
 		return dst
 	case key == "type" && s.isNullable(schema):
+		if value[0] == '[' { // as in 3.1
+			return appendWith(native.AppendKey(dst, key), value, `"null"`)
+		}
 		return append(append(append(native.AppendKey(dst, key), '['), value...), `,"null"]`...)
 	case key == "enum" && s.isNullable(schema) && wire.Lookup(schema, "type") != nil:
-		for item := range wire.Elements(value) {
-			if string(item) == "null" {
-				return append(native.AppendKey(dst, key), value...)
-			}
-		}
-		some := bytes.TrimSpace(bytes.TrimSuffix(value, []byte("]")))
-		return append(native.AppendComma(append(native.AppendKey(dst, key), some...)), "null]"...)
+		return appendWith(native.AppendKey(dst, key), value, "null")
 	case bound != "" && string(value) == "true":
 		if limit := wire.Lookup(schema, bound); limit != nil {
 			return append(native.AppendKey(dst, key), limit...)
@@ -279,6 +276,17 @@ func (s *schemas) append30(dst, schema []byte, key string, value []byte) []byte 
 		return dst
 	}
 	return append(native.AppendKey(dst, key), value...)
+}
+
+// appendWith appends a list with an item, which it may have.
+func appendWith(dst, list []byte, item string) []byte {
+	for has := range wire.Elements(list) {
+		if string(has) == item {
+			return append(dst, list...)
+		}
+	}
+	some := bytes.TrimSpace(bytes.TrimSuffix(list, []byte("]")))
+	return append(append(native.AppendComma(append(dst, some...)), item...), ']')
 }
 
 // isNullable reports whether a schema of 3.0 allows null, for which 2.0 has an extension that many use.
