@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -96,7 +97,7 @@ func (r *reader) read(p *Property, raw json.RawMessage, depth int) {
 	}
 	r.left--
 	if path, ok := strings.CutPrefix(d.Ref, "#/"); ok {
-		r.read(p, wire.Lookup(r.root, strings.Split(path, "/")...), depth-1)
+		r.read(p, wire.Lookup(r.root, keys(path)...), depth-1)
 	}
 	if p.About == "" || d.Description != "" && d.Ref != "" {
 		p.About = strings.Join(strings.Fields(d.Description), " ")
@@ -132,6 +133,21 @@ func (r *reader) read(p *Property, raw json.RawMessage, depth int) {
 		p.item = &Property{Name: p.Name}
 		r.read(p.item, d.Items, depth-1)
 	}
+}
+
+// unescape undoes the escapes of a key in a JSON Pointer.
+var unescape = strings.NewReplacer("~1", "/", "~0", "~")
+
+// keys returns the keys of a JSON Pointer that is a part of a URI (RFC 6901, section 6).
+func keys(path string) []string {
+	if plain, err := url.PathUnescape(path); err == nil {
+		path = plain
+	}
+	all := strings.Split(path, "/")
+	for i, key := range all {
+		all[i] = unescape.Replace(key)
+	}
+	return all
 }
 
 // readAny adds alternatives. Only if each lists its values the property has no others.

@@ -9,7 +9,7 @@ import (
 
 const schema = `{
 	"type": "object", "required": ["query"],
-	"$defs": {"order": {"enum": ["date", "rank"], "description": "the order"}},
+	"$defs": {"order": {"enum": ["date", "rank"], "description": "the order"}, "List<a/b>": {"type": "string"}},
 	"properties": {
 		"query": {"type": "string", "description": "what to\nlook for"},
 		"limit": {"type": "integer", "default": 10},
@@ -18,6 +18,7 @@ const schema = `{
 		"tags": {"type": "array", "items": {"type": "string"}},
 		"sizes": {"type": "array", "items": {"type": "integer"}},
 		"order": {"$ref": "#/$defs/order"},
+		"behind": {"$ref": "#/$defs/List%3Ca~1b%3E"},
 		"filter": {"type": "object"},
 		"page": {"type": ["integer", "null"]},
 		"either": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
@@ -41,6 +42,7 @@ func TestArguments(t *testing.T) {
 		{"--order rank --page null --either 7 --level high", `{}`, `{"order":"rank","page":null,"either":7,"level":"high"}`},
 		{"--either seven --page 2", `{}`, `{"page":2,"either":"seven"}`},
 		{"--arg.json x --arg.limit 3", `{}`, `{"limit":3,"json":"x"}`},
+		{"--behind 7", `{}`, `{"behind":"7"}`},
 		{`--any text`, `{}`, `{"any":"text"}`},
 		{`--any [1]`, `{}`, `{"any":[1]}`},
 	} {
@@ -110,7 +112,7 @@ func TestComplete(t *testing.T) {
 		}
 		return all
 	}
-	if got := texts(f.Complete("")); len(got) != 13 || got[0] != "--query" || !slices.Contains(got, "--arg.json") {
+	if got := texts(f.Complete("")); len(got) != 14 || got[0] != "--query" || !slices.Contains(got, "--arg.json") {
 		t.Errorf("flags: %q", got)
 	}
 	for flag, want := range map[string][]string{"--order": {"date", "rank"}, "--deep": {"true", "false"}, "--limit": nil, "--none": nil} {
