@@ -280,8 +280,10 @@ func newView(kind bridge.ListKind, l *bridge.List, b *book, command string) *vie
 		}
 		fmt.Fprintf(differs, "%q %t %q\n", it.Key, ok, shown.Raw)
 		_, noted := v.held[it.Key]
-		if v.held[it.Key] = !ok; !noted && b.fault == nil {
-			v.problems = append(v.problems, bridge.Problem{Text: fmt.Sprintf("%s (%s)", heldBack(kind, it.Key, !ok), command), LeftOut: !ok, Key: it.Key})
+		pin := (*b.kind(kind))[it.Key]
+		isNew := pin == nil || pin.Accepted == nil
+		if v.held[it.Key] = isNew; !noted && b.fault == nil {
+			v.problems = append(v.problems, bridge.Problem{Text: fmt.Sprintf("%s (%s)", heldBack(kind, it.Key, isNew), command), LeftOut: !ok, Key: it.Key})
 		}
 	}
 	if len(v.held) > 0 {

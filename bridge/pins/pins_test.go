@@ -205,6 +205,26 @@ func TestHeldBack(t *testing.T) {
 	}
 }
 
+// A tool whose accepted definition is too long to be kept is left out once it has changed, and not called new.
+func TestLongChanged(t *testing.T) {
+	src := &server{}
+	p := wrap(src, &store{})
+	long := strings.Repeat("x", 65<<10)
+	src.set(bridge.Tools, tool("a", long))
+	s := open(t, p, nil)
+	list(t, s, bridge.Tools)
+	src.set(bridge.Tools, tool("a", long+"y"))
+	if got := list(t, s, bridge.Tools); got != `{"tools":[]}` {
+		t.Errorf("%.100s is listed", got)
+	}
+	if got := fmt.Sprint(p.Problems()); got != "[{tool a is held back: its definition has changed since it was accepted (mcpbridge pins) true a }]" {
+		t.Error(got)
+	}
+	if got := call(s, wire.MethodToolsCall, "a"); !strings.Contains(got, "its definition has changed since it was accepted") {
+		t.Error(got)
+	}
+}
+
 // What is accepted is what was shown, also if the server changes it in between.
 func TestAcceptShown(t *testing.T) {
 	src, kept := &server{}, &store{}
