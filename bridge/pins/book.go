@@ -16,7 +16,7 @@ import (
 const (
 	maxDefinition = 64 << 10
 	maxBook       = 16 << 20
-	maxPins       = 5000 // of one kind
+	maxPins       = 20000 // of one kind
 )
 
 // A Book is what is kept of a server. A kind that is nil has not been seen.
