@@ -39,13 +39,13 @@ func TestConsoleWhy(t *testing.T) {
 	tab.see(t, `new URLSearchParams(location.search).get("tool") === "count"`)
 	tab.look(t, "why")
 	tab.enter(t, ".ask select", "nobody") // also while there are sessions
-	tab.see(t, `document.querySelector(".ask select").value === "nobody" && document.querySelector(".way .tag")?.textContent === "seen"`)
+	tab.see(t, `document.querySelector(".ask select").value === "nobody" && document.querySelector(".steps .ends")?.textContent.includes("a caller without a name")`)
 
 	tab.open(t, bridge, url.Values{"view": {"clients"}, "part": {"why"}, "who": {"token bob"}, "tool": {"cuont"}})
 	tab.see(t, `document.querySelector(".ways")?.textContent.includes("Did you mean count")`)
 
 	tab.open(t, bridge, url.Values{"view": {"clients"}, "part": {"quotas"}})
-	tab.see(t, `[...document.querySelectorAll("tbody tr")].map((row) => row.innerText.split("\t").join(" ").trim()).join("; ") === "0 9 * all together; 0 3 e* ann; 0 3 e* bob"`)
+	tab.see(t, `[...document.querySelectorAll("tbody tr")].map((row) => row.innerText.split("\t").join(" ").trim()).join("; ") === "0 9 * all together; 0 3 e* without a name; 0 3 e* ann; 0 3 e* bob"`)
 	tab.look(t, "quotas")
 }
 
