@@ -78,7 +78,7 @@ func decode(arguments json.RawMessage, into any) error {
 }
 
 // resultOf returns the result for a function's value, which must be addressable for encoding/json
-// to call methods of its pointer. One that is no object is structured content only if there is an output schema.
+// to call methods of its pointer. A value other than an object is structured content only with an output schema.
 func resultOf(out reflect.Value, hasOutput bool) (*toolformat.Result, error) {
 	switch v := out.Interface().(type) {
 	case nil:

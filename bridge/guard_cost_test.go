@@ -51,7 +51,7 @@ func TestMentioned(t *testing.T) {
 	}
 }
 
-// A definition that has no hidden name in any spelling is not parsed; one that may have one is.
+// Only a definition that may have a hidden name, in any spelling, is parsed.
 func TestMentionedInDefinition(t *testing.T) {
 	g := NewGuard(nil, GuardOptions{Hidden: []string{"Task_ID", "kö"}})
 	schema := func(properties string) string {

@@ -26,7 +26,7 @@ type nativeTool struct {
 	item    Item
 	bind    *toolformat.Binder
 	output  *toolformat.Checker // of results; nil means no output schema
-	loose   bool                // they need not be objects
+	loose   bool                // results may have structured content other than an object
 	free    bool                // its schema takes every object: arguments pass byte for byte
 	limiter *Limiter            // of its own; nil means no limit
 }

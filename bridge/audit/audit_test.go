@@ -28,8 +28,8 @@ func (source) Do(context.Context, *bridge.Request) bridge.Reply {
 	return bridge.Reply{Result: []byte(`{}`), Decision: &bridge.Decision{Verdict: "allow", Rule: "r", By: "bob"}}
 }
 
-// write makes n calls, with an audit that is opened and closed around them.
-func write(t testing.TB, opts audit.Options, n int) {
+// begin opens an audit, and a session whose calls are in it.
+func begin(t testing.TB, opts audit.Options) (*audit.Log, bridge.Session) {
 	t.Helper()
 	var stream observe.Stream
 	l, err := audit.Open(&stream, opts)
@@ -40,6 +40,13 @@ func write(t testing.TB, opts audit.Options, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return l, session
+}
+
+// write makes n calls, with an audit that is opened and closed around them.
+func write(t testing.TB, opts audit.Options, n int) {
+	t.Helper()
+	l, session := begin(t, opts)
 	for i := range n {
 		call(t, session, fmt.Sprint("t", i))
 	}
@@ -170,12 +177,7 @@ func TestTwoProcesses(t *testing.T) {
 	var sessions []bridge.Session
 	var logs []*audit.Log
 	for range 2 {
-		var stream observe.Stream
-		l, err := audit.Open(&stream, audit.Options{Path: path})
-		if err != nil {
-			t.Fatal(err)
-		}
-		session, _ := stream.Wrap(source{}, nil).Open(t.Context(), &bridge.Caller{})
+		l, session := begin(t, audit.Options{Path: path})
 		sessions, logs = append(sessions, session), append(logs, l)
 	}
 	for range 500 {
@@ -195,12 +197,7 @@ func TestUnwritable(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "d")
 	path := filepath.Join(dir, "audit.jsonl")
 	synctest.Test(t, func(t *testing.T) {
-		var stream observe.Stream
-		l, err := audit.Open(&stream, audit.Options{Path: path})
-		if err != nil {
-			t.Fatal(err)
-		}
-		session, _ := stream.Wrap(source{}, nil).Open(t.Context(), &bridge.Caller{})
+		l, session := begin(t, audit.Options{Path: path})
 		call(t, session, "a")
 		time.Sleep(time.Second)
 		if err := os.Rename(dir, dir+".away"); err != nil {
@@ -239,12 +236,7 @@ func TestUnwritable(t *testing.T) {
 func TestHeadUnwritable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	synctest.Test(t, func(t *testing.T) {
-		var stream observe.Stream
-		l, err := audit.Open(&stream, audit.Options{Path: path})
-		if err != nil {
-			t.Fatal(err)
-		}
-		session, _ := stream.Wrap(source{}, nil).Open(t.Context(), &bridge.Caller{})
+		l, session := begin(t, audit.Options{Path: path})
 		if err := os.Mkdir(path+".head", 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -264,12 +256,7 @@ func TestHeadUnwritable(t *testing.T) {
 func TestTwoProcessesRotate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	opts := audit.Options{Path: path, MaxBytes: 2000, Files: 1}
-	var stream observe.Stream
-	l, err := audit.Open(&stream, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	session, _ := stream.Wrap(source{}, nil).Open(t.Context(), &bridge.Caller{})
+	l, session := begin(t, opts)
 	for range 10 {
 		write(t, opts, 5)
 	}
@@ -286,12 +273,7 @@ func TestTakenAway(t *testing.T) {
 	opts := audit.Options{Path: path, MaxBytes: 2000, Files: 1}
 	write(t, opts, 5)
 	write(t, opts, 5)
-	var stream observe.Stream
-	l, err := audit.Open(&stream, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	session, _ := stream.Wrap(source{}, nil).Open(t.Context(), &bridge.Caller{})
+	l, session := begin(t, opts)
 	if err := os.Rename(path, path+".away"); err != nil {
 		t.Skip("the system does not move an open file")
 	}

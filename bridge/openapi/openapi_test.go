@@ -31,7 +31,7 @@ func document(version, paths, components string) string {
 
 const ok = `"responses":{"200":{"description":"ok"}}`
 
-// The schema of an operation with defaults, and that of a PATCH, which has none.
+// withDefaults is the schema of an operation, and withoutDefaults that of the same operation as a PATCH.
 const (
 	withDefaults    = `{"type":"object","properties":{"on":{"type":"boolean","default":true},"default":{"$ref":"#/$defs/D"}},"additionalProperties":false,"$defs":{"D":{"type":"object","properties":{"n":{"type":"integer","default":3}}}}}`
 	withoutDefaults = `{"type":"object","properties":{"on":{"type":"boolean"},"default":{"$ref":"#/$defs/D"}},"additionalProperties":false,"$defs":{"D":{"type":"object","properties":{"n":{"type":"integer"}}}}}`

@@ -125,7 +125,7 @@ func TestNotRotated(t *testing.T) {
 		}
 	}
 	for range 4 {
-		if f.rotate() == nil { // as there is no file
+		if f.rotate() == nil { // it must fail: there is no file to move
 			t.Fatal("rotated")
 		}
 	}
