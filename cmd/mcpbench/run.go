@@ -43,7 +43,7 @@ func prepareRun(f *pflag.FlagSet) action {
 	f.IntVar(&o.Again, "again", 2, "measure a pair that the machine disturbed again, at most `N` times")
 	f.DurationVar(&o.Length, "for", time.Second, "the `TIME` of a measurement")
 	f.DurationVar(&o.Warm, "warm", 300*time.Millisecond, "the `TIME` of the load before each, which does not count")
-	f.StringVar(&o.json, "json", "", "write the figures into this `FILE`, too")
+	f.StringVar(&o.json, "json", "", "write the figures into this `FILE`, too, unless the run is interrupted")
 	f.StringVar(&o.against, "against", "", "measure only the floor beside the gateways, and fail if CPU time a call over the floor's has risen by more than a fifth against the figures in this `FILE`")
 	return func(ctx context.Context, _ []string, out, log io.Writer) error {
 		jobs, err := o.jobs(log)
@@ -58,7 +58,7 @@ func prepareRun(f *pflag.FlagSet) action {
 			When: time.Now().UTC().Truncate(time.Second), CPUs: runtime.NumCPU(), CPU: host.Model(),
 			System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Rows: o.run(ctx, jobs),
 		}
-		if o.json != "" {
+		if o.json != "" && ctx.Err() == nil { // .ci/benchmark goes on with the steps that have no file
 			text, err := json.Marshal(all)
 			if err == nil { // a line for each row
 				err = os.WriteFile(o.json, append(bytes.ReplaceAll(text, []byte(`{"gateway":"`), []byte("\n"+`{"gateway":"`)), '\n'), 0o666)
