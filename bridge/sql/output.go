@@ -195,10 +195,11 @@ func appendBytes(dst []byte, value string) []byte {
 func document(text string) (raw []byte, ok bool) {
 	const around = 16 // bounds the nesting of a value within a message
 	raw = []byte(strings.Repeat("[", around) + strings.TrimSpace(text) + strings.Repeat("]", around))
-	if len(raw) == 2*around || wire.Valid(raw) != nil {
+	value := raw[around : len(raw)-around]
+	if wire.Valid(value) != nil || wire.Valid(raw) != nil { // "1],[2" is valid within brackets
 		return nil, false
 	}
-	return raw[around : len(raw)-around], true
+	return value, true
 }
 
 // appendFloat appends a floating-point number as encoding/json does, or the name of a value that

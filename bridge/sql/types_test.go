@@ -58,9 +58,9 @@ func TestSQLiteDeclaredTypes(t *testing.T) {
 	insert := s.tool(`INSERT INTO t VALUES (:b, :d, :dt, :ts, :j, :n)`, `"write":true`)
 	s.must(insert, `{"b":true,"d":"2024-01-02","dt":"2024-01-02 03:04:05","ts":"2024-01-02T03:04:05.5+02:00","j":{"a":1.50},"n":1.5}`)
 	s.must(insert, `{"b":7,"d":"2024-01-02 03:04:05","dt":"2024-01-02","ts":1700000000,"j":"not JSON","n":"x"}`)
-	s.must(insert, `{"b":"yes","d":"someday","dt":""}`)
+	s.must(insert, `{"b":"yes","d":"someday","dt":"","j":"1],[2"}`)
 	want(t, "rows", s.query(`SELECT * FROM t`, `{}`), `[{"b":true,"d":"2024-01-02","dt":"2024-01-02T03:04:05Z","ts":"2024-01-02T03:04:05.5+02:00","j":{"a":1.50},"n":1.5},`+
-		`{"b":7,"d":"2024-01-02T03:04:05Z","dt":"2024-01-02T00:00:00Z","ts":1700000000,"j":"not JSON","n":"x"},{"b":"yes","d":"someday","dt":"","ts":null,"j":null,"n":null}]`)
+		`{"b":7,"d":"2024-01-02T03:04:05Z","dt":"2024-01-02T00:00:00Z","ts":1700000000,"j":"not JSON","n":"x"},{"b":"yes","d":"someday","dt":"","ts":null,"j":"1],[2","n":null}]`)
 	want(t, "by day", s.query(`SELECT b FROM t WHERE d = :d`, `{"d":"2024-01-02"}`), `[{"b":true}]`)
 	want(t, "a list as JSON", s.query(`SELECT value AS v FROM json_each(:list)`, `{"list":[1,"a",2.5]}`), `[{"v":1},{"v":"a"},{"v":2.5}]`)
 	want(t, "the schema", s.query(`SELECT name FROM pragma_table_info('t') LIMIT 1`, `{}`), `[{"name":"b"}]`)
