@@ -184,7 +184,7 @@ func (b *backend) address(scheme, rest string, jdbc jdbcDriver) (*url.URL, error
 			return nil, err
 		}
 	}
-	u.RawQuery, u.User = parameters.Encode(), nil
+	u.RawQuery, u.User = strings.ReplaceAll(parameters.Encode(), "+", "%20"), nil // pgx takes a plus for one
 	switch {
 	case password != "":
 		u.User = url.UserPassword(user, password)

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -93,6 +95,20 @@ func dialectOf(config string) dialect {
 		return sqliteDialect
 	}
 	return mysqlDialect
+}
+
+// The parameters of a URL reach the driver as they are meant.
+func TestParameters(t *testing.T) {
+	u, err := (&backend{}).address("postgres", "//u@h/d?application_name=a%20b%2Bc%25&options=-c%20work_mem=1MB", jdbcDriver{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := pgx.ParseConfig(u.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "a name", c.RuntimeParams["application_name"], "a b+c%")
+	want(t, "options", c.RuntimeParams["options"], "-c work_mem=1MB")
 }
 
 // If the server refuses the connection, its message goes to the log only.
