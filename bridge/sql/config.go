@@ -52,10 +52,11 @@ type API struct {
 // generated an id; with RETURNING, affected comes beside rows.
 //
 // Numbers are JSON numbers with all their digits, whatever their size; NaN and the infinities are
-// strings. A date is "2006-01-02". A date with a time is RFC 3339 in UTC, which is assumed if the
-// database stores no zone. Bytes are base64. JSON columns and PostgreSQL's arrays are JSON;
-// MariaDB's JSON columns are text, as it does not tell them apart.
-// Anything else is a string as the database writes it. A second column named name is name_2.
+// strings. A date is "2006-01-02". A date with a time is RFC 3339; UTC is assumed if the database
+// stores no zone. It is the time zone of the connections to servers, too, unless the URL of a
+// PostgreSQL server names another one, as in "?timezone=Europe/Berlin". Bytes are base64. JSON
+// columns and PostgreSQL's arrays are JSON; MariaDB's JSON columns are text, as it does not tell
+// them apart. Anything else is a string as the database writes it. A second column named name is name_2.
 type Spec struct {
 	// Query is one SQL statement. :name stands for the argument of that name, :{any name} for
 	// one whose name is not an identifier. An absent argument is NULL. In IN (:ids), a list stands

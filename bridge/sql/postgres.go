@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -55,6 +56,9 @@ func (b *backend) newPostgres(rest string) (*postgresEngine, error) {
 	c.RuntimeParams["client_encoding"] = "UTF8" // else it is that of the database
 	c.RuntimeParams["datestyle"] = "ISO"
 	c.RuntimeParams["standard_conforming_strings"] = "on" // as the scanner expects
+	if !hasZone(c.RuntimeParams) {
+		c.RuntimeParams["timezone"] = "UTC" // else it is that of the server
+	}
 	c.MaxProtocolMessageBodyLen = maxValue
 	for _, settings := range append(c.Fallbacks, &pgconn.FallbackConfig{TLSConfig: c.TLSConfig}) {
 		if settings.TLSConfig != nil && settings.TLSConfig.RootCAs == nil { // no sslrootcert
@@ -66,6 +70,16 @@ func (b *backend) newPostgres(rest string) (*postgresEngine, error) {
 		pool:     pool{config: b.api.pool(), connector: connector{Connector: stdlib.GetConnector(*c)}},
 		prepares: c.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement,
 	}, nil
+}
+
+// hasZone reports whether the parameters of a connection, from its URL or the environment, set its time zone.
+func hasZone(parameters map[string]string) bool {
+	for name, value := range parameters {
+		if strings.EqualFold(name, "timezone") || name == "options" && strings.Contains(strings.ToLower(value), "timezone") {
+			return true
+		}
+	}
+	return false
 }
 
 func (e *postgresEngine) close() error { return e.pool.close() }

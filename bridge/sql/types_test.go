@@ -137,6 +137,28 @@ func TestMySQLTimes(t *testing.T) {
 	want(t, "zone", s.query(`SELECT @@session.time_zone AS z`, `{}`), `[{"z":"+00:00"}]`)
 }
 
+// So are those of PostgreSQL, unless the URL names another zone.
+func TestPostgresTimes(t *testing.T) {
+	s := newShop(t, postgresDialect, "")
+	s.write(`ALTER ROLE CURRENT_USER SET timezone = 'America/New_York'`)
+	defer s.write(`ALTER ROLE CURRENT_USER RESET timezone`)
+	for parameter, wanted := range map[string]string{
+		"": "2024-01-02T03:04:05Z", "TimeZone=Asia/Tokyo": "2024-01-02T12:04:05+09:00", "options=-c TimeZone=Asia/Tokyo": "2024-01-02T12:04:05+09:00",
+	} {
+		u, err := url.Parse(os.Getenv(postgresVariable))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name, value, ok := strings.Cut(parameter, "="); ok {
+			all := u.Query()
+			all.Set(name, value)
+			u.RawQuery = all.Encode()
+		}
+		zoned := openShop(t, postgresDialect, "", fmt.Sprintf(`{"type":"sql","url":%q}`, u))
+		want(t, parameter, zoned.query(`SELECT timestamptz '2024-01-02 03:04:05+00' AS v`, `{}`), `[{"v":"`+wanted+`"}]`)
+	}
+}
+
 func TestInstant(t *testing.T) {
 	for text, wanted := range map[string]string{
 		"2024-01-02 03:04:05": "2024-01-02T03:04:05Z", "2024-01-02 03:04:05.123456": "2024-01-02T03:04:05.123456Z", "2024-01-02 03:04:05+00": "2024-01-02T03:04:05Z",
