@@ -95,6 +95,8 @@ func character(b []byte) (c rune, size int) {
 	switch c = hex(b[2:]); c {
 	case '"':
 		return quoted, 6
+	case '\n', '\r', '\t', '\b', '\f':
+		return ' ', 6
 	case quoted: // is a control character like those after it
 		return 1, 6
 	}
