@@ -83,13 +83,14 @@ func (r *report) add(rule *Rule, kind Kind, what string) {
 	}
 }
 
-// applied returns raw with the edits made. Of those that overlap the first is.
+// applied returns raw with the edits made. Of those that overlap the first is, and takes away all of them.
 func applied(raw []byte, edits []edit) []byte {
 	slices.SortStableFunc(edits, func(a, b edit) int { return a.from - b.from })
 	own := make([]byte, 0, len(raw))
 	at := 0
 	for i, e := range edits {
 		if e.from < at {
+			at = max(at, e.to)
 			continue
 		}
 		if e.with == "" && i+1 < len(edits) && edits[i+1].from == e.from { // hidden, at the beginning of something else
