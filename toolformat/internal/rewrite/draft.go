@@ -152,6 +152,7 @@ func (u *upgrade) schema(s *tree.Node, at *tree.Path, d vocabulary.Draft) {
 	if declared, ok := u.declared[s]; ok {
 		d = declared
 	}
+	u.empties(s, at)
 	u.moveDefinitions(s, at)
 	u.required(s, at)
 	u.exclusive(s, at)
@@ -163,6 +164,23 @@ func (u *upgrade) schema(s *tree.Node, at *tree.Path, d vocabulary.Draft) {
 	u.recursive(s, at)
 	u.examples(s, at)
 	vocabulary.EachChild(s, at, func(_ string, child *tree.Node, at *tree.Path) { u.schema(child, at, d) })
+}
+
+// empties: PHP writes an empty object as an empty list (shopware#18713, elementor#37320), and an empty list as an empty
+// object (wordpress-mcp#58), Go one without items as null (opencode#278).
+func (u *upgrade) empties(s *tree.Node, at *tree.Path) {
+	for i, m := range s.Members {
+		empty := tree.NewObject()
+		if m.Key == "required" {
+			empty = tree.NewArray()
+		} else if vocabulary.Keywords[m.Key] != vocabulary.ManySchemas {
+			continue
+		}
+		if m.Value.Kind != empty.Kind && (m.Value.Is(tree.Null) || len(m.Value.Raw)+len(m.Value.Items)+len(m.Value.Members) == 0) {
+			u.note(at, "%q: %s replaced by %s: it is empty", m.Key, m.Value.Short(), empty.Short())
+			s.Members[i].Value = empty
+		}
+	}
 }
 
 // moveDefinitions: "definitions" is "$defs" since 2019-09 (8.2.4).
