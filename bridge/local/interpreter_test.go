@@ -123,7 +123,27 @@ npx -c {x}
 npx -p {x} cmd
 npm exec -- {x}
 npm run {x}
+npm install {x}
+npm i -g {x}
+npm install left-pad {x}
+pnpm add -w {x}
 yarn {x}
+yarn add -D {x}
+yarn global add {x}
+pip install {x}
+pip3 install --upgrade --pre {x}
+pip3.12 download {x}
+pip install -r {x}
+pip {x}
+pipx install {x}
+pipx inject black {x}
+uv add {x}
+uv pip install {x}
+uv tool install {x}
+poetry add {x}
+gem install {x}
+cargo install {x}
+cargo install --git {x}
 pnpm dlx {x}
 bunx {x}
 bun x {x}
@@ -211,6 +231,16 @@ docker compose logs {x}
 kubectl get node {x}
 kubectl exec -n {x} pod -- ls {x}
 npm view {x}
+npm install --prefix {x} left-pad
+npm uninstall {x}
+pip show {x}
+pip install --target {x} black
+pip install --target={x} black
+uv pip show {x}
+uv remove {x}
+pipx uninstall {x}
+gem list {x}
+cargo install --root {x} ripgrep
 npm run build -- {x}
 yarn why {x}
 pipx run black {x}

@@ -38,8 +38,8 @@ type Spec struct {
 	// placeholder where the program would execute the argument is an error: in the text or script
 	// of an interpreter (sh -c, python -m, awk, sed, sqlite3), in an option such as find -exec or
 	// git -c, in place of the program that env or xargs, the package that npx or pipx, or the image
-	// that docker runs. So is a program that would execute the arguments on standard input. The
-	// programs in common use are known.
+	// that docker runs, or of a package whose scripts run as npm or pip installs it. So is a program
+	// that would execute the arguments on standard input. The programs in common use are known.
 	//
 	// Other users of the machine may see the elements: secrets belong on standard input.
 	Command []string `json:"command,omitempty"`
