@@ -46,7 +46,7 @@ var interpreters = []interpreter{
 	{names: "su runuser script", runs: "-c --command --session-command", values: "-s --shell -g --group -G"},
 
 	// Languages. The first operand is a script, unless an option has the text.
-	{names: "python pypy ipython", runs: "-c -m", values: "-W -X -Q", operands: firstText, input: 1},
+	{names: "python pythonw py pypy ipython", runs: "-c -m", values: "-W -X -Q", operands: firstText, input: 1},
 	{names: "perl", runs: "-e -E -M -m -x", values: "-I -F -C -D", opens: "np", operands: firstText, input: 1},
 	{names: "ruby jruby", runs: "-e -r", values: "-I -C -E -K -F", operands: firstText, input: 1},
 	{names: "node nodejs bun deno tsx ts-node coffee qjs", runs: "-e -p -pe -r --eval --print --require --import --loader --experimental-loader", operands: firstText, words: true, input: 1},
@@ -130,7 +130,7 @@ var interpreters = []interpreter{
 	{names: "nsenter", values: "-t -S -G --target --setuid --setgid", wraps: true},
 
 	// The same for packages and environments.
-	{names: "npx pnpx bunx uvx", runs: "-c -p --call --package --from --with --with-editable --with-requirements", values: "-w -i --workspace --python --index-url --default-index --registry --prefix --cache", wraps: true},
+	{names: "npx pnpx bunx uvx dnx", runs: "-c -p --call --package --from --with --with-editable --with-requirements", values: "-w -i --workspace --python --index-url --default-index --registry --prefix --cache", wraps: true},
 	{names: "npm pnpm yarn pipx uv poetry pipenv pdm hatch conda mamba micromamba bundle rbenv pyenv asdf mise nix",
 		values: "-C -F -w --prefix --filter --workspace --cwd --dir --directory --project --registry --userconfig", operands: firstAlways},
 	{names: "npm pnpm yarn bun", sub: "exec dlx x", runs: "-c -p --call --package", values: "-w --workspace", wraps: true},
@@ -188,7 +188,9 @@ func hasWord(list, word string) bool { return slices.Contains(strings.Fields(lis
 // nameOf returns a program's name without folder and version: python for /usr/bin/python3.12.
 func nameOf(program string) string {
 	name := strings.ToLower(filepath.Base(strings.ReplaceAll(program, `\`, "/")))
-	name = strings.TrimSuffix(name, ".exe")
+	for _, extension := range []string{".exe", ".cmd", ".bat"} { // of Windows
+		name = strings.TrimSuffix(name, extension)
+	}
 	if findInterpreter(name, "") != nil { // sqlite3
 		return name
 	}

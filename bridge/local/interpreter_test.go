@@ -120,6 +120,12 @@ kubectl {x}
 kubectl exec -n a pod -- {x}
 kubectl run a --image={x}
 npx -c {x}
+npx.cmd {x}
+dnx {x}
+C:\nodejs\npm.CMD run {x}
+./gradlew.bat {x}
+py -3 -c {x}
+py.exe -3.12 {x}
 npx -p {x} cmd
 npm exec -- {x}
 npm run {x}
