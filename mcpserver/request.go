@@ -191,14 +191,60 @@ func forLegacy(reply bridge.Reply) bridge.Reply {
 // legacyKey is the key of lists derived with legacyItem.
 type legacyKey struct{}
 
-// legacyItem removes an output schema that is not of type object: SDKs of the legacy era reject a
-// whole list for one of them.
+// legacyItem changes schemas for one of which SDKs of the legacy era reject a whole list: it removes an
+// output schema that is not of type object.
 func legacyItem(it bridge.Item) (bridge.Item, bool) {
+	for _, key := range [...]string{"inputSchema", "outputSchema"} {
+		if schema := wire.Lookup(it.Raw, key); isOdd(schema) {
+			it.Raw = wire.SetMember(it.Raw, key, legacySchema(schema))
+		}
+	}
 	schema := wire.Lookup(it.Raw, "outputSchema")
 	if t, _ := wire.Text(wire.Lookup(schema, "type")); schema != nil && t != "object" {
 		it.Raw = wire.CutMember(it.Raw, "outputSchema")
 	}
 	return it, true
+}
+
+// isOdd reports whether a schema has another form than that of a tool of the legacy era, whose properties are objects, and
+// what is required a list. PHP writes an empty object as [], and Go's SDK a schema that takes anything as true.
+func isOdd(schema []byte) bool {
+	if required := wire.Lookup(schema, "required"); required != nil && required[0] != '[' {
+		return true
+	}
+	properties := wire.Lookup(schema, "properties")
+	for _, property := range wire.Members(properties) {
+		if property[0] != '{' {
+			return true
+		}
+	}
+	return properties != nil && properties[0] != '{'
+}
+
+// legacySchema returns a schema in that form, which takes the same.
+func legacySchema(schema []byte) []byte {
+	if required := wire.Lookup(schema, "required"); required != nil && required[0] != '[' {
+		schema = wire.CutMember(schema, "required")
+	}
+	properties := wire.Lookup(schema, "properties")
+	if properties == nil {
+		return schema
+	}
+	own := []byte{'{'}
+	for name, property := range wire.Members(properties) {
+		switch property[0] {
+		case '{':
+		case 'f':
+			property = []byte(`{"not":{}}`)
+		default:
+			property = []byte("{}")
+		}
+		if len(own) > 1 {
+			own = append(own, ',')
+		}
+		own = append(append(wire.AppendString(own, name), ':'), property...)
+	}
+	return wire.SetMember(schema, "properties", append(own, '}'))
 }
 
 // mayRepeat reports whether a request that may have run has no further effect when it runs again: any

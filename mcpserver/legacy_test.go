@@ -1,0 +1,28 @@
+package mcpserver
+
+import (
+	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+)
+
+// Clients of the legacy era get schemas in the form that their SDKs take, for which they would reject the whole list.
+func TestLegacyItem(t *testing.T) {
+	for definition, want := range map[string]string{
+		`{"name":"a","inputSchema":{"type":"object","properties":[],"required":[]}}`:                                   `{"name":"a","inputSchema":{"type":"object","properties":{},"required":[]}}`,
+		`{"name":"a","inputSchema":{"required":{},"properties":null,"type":"object"}}`:                                 `{"name":"a","inputSchema":{"properties":{},"type":"object"}}`,
+		`{"name":"a","inputSchema":{"properties":{"a":true,"b\"":{"type":"string"},"c":false},"x":1},"b":2}`:           `{"name":"a","inputSchema":{"properties":{"a":{},"b\"":{"type":"string"},"c":{"not":{}}},"x":1},"b":2}`,
+		`{"name":"a","outputSchema":{"type":"object","properties":{"a":true}}}`:                                        `{"name":"a","outputSchema":{"type":"object","properties":{"a":{}}}}`,
+		`{"name":"a","inputSchema":{"properties":[],"type":"object"},"outputSchema":{"type":"array","properties":[]}}`: `{"name":"a","inputSchema":{"properties":{},"type":"object"}}`,
+		`{"name":"a","inputSchema": {"type": "object", "properties": {"a": {"properties": {"b": true}}} }}`:            `{"name":"a","inputSchema": {"type": "object", "properties": {"a": {"properties": {"b": true}}} }}`,
+		`{"name":"a","inputSchema":true}`: `{"name":"a","inputSchema":true}`,
+	} {
+		it, err := bridge.NewItem(bridge.Tools, []byte(definition))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if it, _ = legacyItem(it); string(it.Raw) != want {
+			t.Errorf("%s became\n%s, want\n%s", definition, it.Raw, want)
+		}
+	}
+}
