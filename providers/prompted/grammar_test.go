@@ -177,6 +177,14 @@ func TestUnions(t *testing.T) {
 			t.Errorf("%q: %s, want %s", argument, s, want)
 		}
 	}
+	for attribute, want := range map[string]string{``: `5`, ` string="true"`: `"5"`, ` string="false"`: `5`} { // DeepSeek's models say which
+		s := emitted(func(out func(piece)) *scanner {
+			return newScanner(testSyntax(), grammarOf("deepseek-dsml", ""), toolsOf(&providers.Request{Tools: set}), 1<<20, out)
+		}, `<｜DSML｜invoke name="put"><｜DSML｜parameter name="whole"`+attribute+`>5</｜DSML｜parameter></｜DSML｜invoke>`)
+		if s != `put {"whole":`+want+`}` {
+			t.Errorf("%s: %s, want %s", attribute, s, want)
+		}
+	}
 }
 
 // A call with a parameter that is given again and again takes no time that grows with its square.

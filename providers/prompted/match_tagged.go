@@ -164,8 +164,8 @@ func (s *scanner) matchParameters(w []byte, final bool, n int, word string, t *t
 	return finding{verdict: isCall, n: n + end + endLen, calls: calls}
 }
 
-// arguments returns the arguments in a call, as strings unless an attribute or isJSON says that they are
-// JSON: they are converted to the tool's schema later.
+// arguments returns the arguments in a call, as strings unless an attribute, or isJSON where there is none, says that
+// they are JSON: they are converted to the tool's schema later.
 func (t *tags) arguments(body []byte, properties []string, isJSON func(key string, value []byte) bool) (args []byte, ok bool) {
 	args = []byte{'{'}
 	given := map[string]bool{}
@@ -175,7 +175,7 @@ func (t *tags) arguments(body []byte, properties []string, isJSON func(key strin
 		if !found || !named || len(head) > maxName {
 			return nil, false
 		}
-		key, marked := keyOf(string(head))
+		key, kind := keyOf(string(head))
 		given[key] = true
 		if t.value != "" {
 			if rest, found = bytes.CutPrefix(bytes.TrimLeft(rest, whiteSpace), []byte(t.value)); !found {
@@ -190,7 +190,7 @@ func (t *tags) arguments(body []byte, properties []string, isJSON func(key strin
 		if line, ok := bytes.CutPrefix(value, []byte{'\n'}); ok {
 			value = bytes.TrimSuffix(line, []byte{'\n'})
 		}
-		if raw, ok := toJSON(value); ok && (marked || slices.Contains(properties, key) && isJSON(key, value)) {
+		if raw, ok := toJSON(value); ok && (kind == aValue || kind == notSaid && slices.Contains(properties, key) && isJSON(key, value)) {
 			args = append(args, raw...)
 		} else {
 			args = wire.AppendString(args, value)
@@ -200,16 +200,31 @@ func (t *tags) arguments(body []byte, properties []string, isJSON func(key strin
 	return append(args, '}'), true
 }
 
-// keyOf returns the key or name at the start of what is between its tags, without quotes. isJSON reports
-// that an attribute behind it, of DeepSeek, says that the value is not a string.
-func keyOf(head string) (key string, isJSON bool) {
+// A saying is what an attribute behind a key, of DeepSeek, says of the value.
+type saying uint8
+
+const (
+	notSaid saying = iota
+	aString        // string="true"
+	aValue         // string="false"
+)
+
+// keyOf returns the key or name at the start of what is between its tags, without quotes, and what is said of its value.
+func keyOf(head string) (key string, kind saying) {
 	key = strings.TrimSpace(head)
-	if key != "" && (key[0] == '"' || key[0] == '\'') {
-		if text, attributes, ok := strings.Cut(key[1:], key[:1]); ok {
-			return text, strings.Contains(attributes, `"false"`)
-		}
+	if key == "" || key[0] != '"' && key[0] != '\'' {
+		return key, notSaid
 	}
-	return key, false
+	text, attributes, ok := strings.Cut(key[1:], key[:1])
+	switch {
+	case !ok:
+		return key, notSaid
+	case strings.Contains(attributes, `"false"`):
+		return text, aValue
+	case strings.Contains(attributes, `"true"`):
+		return text, aString
+	}
+	return text, notSaid
 }
 
 // cutValue returns the value of a parameter and what follows it. Models forget the end of a
