@@ -2,6 +2,7 @@ package prompted
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -97,7 +98,7 @@ func (s *scanner) matchMark(w []byte, final bool) finding {
 	t, begun := tagsOf(w)
 	if t != nil && !t.inner {
 		f := s.matchTagged(w, final, form{})
-		f.forms = s.only(form{ends: []string{t.end}})
+		f.forms = s.only(form{ends: slices.DeleteFunc([]string{t.end, t.outer}, func(end string) bool { return end == "" })})
 		return f
 	}
 	return undecidedIf((partly || begun) && !final)

@@ -15,13 +15,14 @@ import (
 type tags struct {
 	open, key, keyEnd, value, valueEnd, end string
 
-	inner bool // they mark a call in other forms only: XML has them too
+	inner bool   // they mark a call in other forms only: XML has them too
+	outer string // the end of the form whose beginning models forget; "" means none
 }
 
 var allTags = []tags{
 	{ // Llama 3.1, Qwen3-Coder
 		open: "<function=", end: "</function>",
-		key: "<parameter=", keyEnd: ">", valueEnd: "</parameter>",
+		key: "<parameter=", keyEnd: ">", valueEnd: "</parameter>", outer: hermesCall.end,
 	}, { // MiniMax
 		open: "<invoke name=", end: "</invoke>", inner: true,
 		key: "<parameter name=", keyEnd: ">", valueEnd: "</parameter>",
