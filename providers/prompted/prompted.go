@@ -45,6 +45,9 @@ func (p *Provider) Name() string { return name }
 // Format returns the format of Chat Completions.
 func (p *Provider) Format() toolformat.Format { return format }
 
+// Inner returns the provider that was wrapped, whose API the models have.
+func (p *Provider) Inner() providers.Provider { return p.inner }
+
 // Models returns the names of the models of the inner provider, if that can list them.
 func (p *Provider) Models(ctx context.Context) ([]string, error) {
 	if inner, ok := p.inner.(interface {

@@ -127,7 +127,14 @@ func TestTurn(t *testing.T) {
 	}
 }
 
-// Thinking has no calls.
+// The provider within says which parameters the models take.
+func TestInner(t *testing.T) {
+	b := &behind{}
+	if inner := New(b, Options{}).Inner(); inner != b {
+		t.Errorf("got %v", inner)
+	}
+}
+
 // The inner server may parse calls although it was offered no tools. They count, and are sent
 // back as text, as are their results.
 func TestNativeCalls(t *testing.T) {
@@ -149,6 +156,7 @@ func TestNativeCalls(t *testing.T) {
 	}
 }
 
+// Thinking has no calls.
 func TestThinking(t *testing.T) {
 	b := &behind{reply: "<think>hm " + paris + "</think>\n" + paris, turn: providers.Turn{Stop: providers.StopEnd}}
 	turn, heard, err := ask(t, b, request())

@@ -51,9 +51,10 @@ func (s *Server) embeddings(w http.ResponseWriter, r *http.Request, t *task) (js
 	if t.chosen, _, err = s.opts.Model(id); err != nil {
 		return nil, unknownModel(err)
 	}
-	embedder, ok := t.chosen.Provider.(providers.Embedder)
+	provider := inner(t.chosen.Provider)
+	embedder, ok := provider.(providers.Embedder)
 	if !ok {
-		return nil, endpoint.Invalid(fmt.Errorf("model: the API of %s has no embeddings here: choose a model of an openai or ollama provider", t.chosen.Provider.Name()))
+		return nil, endpoint.Invalid(fmt.Errorf("model: the API of %s has no embeddings here: choose a model of an openai or ollama provider", provider.Name()))
 	}
 	answer, err := embedder.Embed(t.ctx, wire.SetMember(body, "model", wire.AppendString(nil, t.chosen.Model)))
 	if err != nil {
