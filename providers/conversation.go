@@ -267,9 +267,9 @@ func (c *Conversation) continued(ctx context.Context, run func(*Loop, Task) (*Ru
 		return c, err
 	}
 	done, err := run(loop, Task{
-		Provider: chosen.Provider,
-		Request:  Request{Model: chosen.Model, System: c.heading.System, Settings: c.settings},
-		Options:  c.options, Approve: c.approve, Emit: c.emit, NoTools: chosen.NoTools,
+		Provider: chosen.Provider, Name: chosen.Name,
+		Request: Request{Model: chosen.Model, System: c.heading.System, Settings: c.settings},
+		Options: c.options, Approve: c.approve, Emit: c.emit, NoTools: chosen.NoTools,
 	})
 	chosen.NoTools = chosen.NoTools || done.noTools
 	var refusal *APIError

@@ -74,7 +74,7 @@ func (r *runner) info() *ModelInfo {
 	if r.task.Options.Info == nil {
 		return nil
 	}
-	return r.task.Options.Info(r.provider.Name(), r.task.Request.Model)
+	return r.task.Options.Info(r.providerName(), r.task.Request.Model)
 }
 
 // checkBudget returns the error of a run that may not take another turn.
@@ -85,7 +85,7 @@ func (r *runner) checkBudget() error {
 	}
 	if r.info() == nil {
 		return toolformat.Errorf(toolformat.Invalid, "model: there is a budget, and the price of %s is not known: "+
-			`set it in "prices" of the config`, modelName(r.provider, r.task.Request.Model))
+			`set it in "prices" of the config`, modelName(innermost(r.task.Provider), r.task.Request.Model))
 	}
 	if budget == nil {
 		return nil

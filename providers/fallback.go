@@ -39,7 +39,7 @@ func (r *runner) fallBack(err error) bool {
 	before := modelName(r.provider, r.task.Request.Model)
 	r.fallen++
 	answer := r.task.Request.Settings.Answer
-	r.provider, r.task.Provider, r.task.NoTools = next.Provider, next.Provider, next.NoTools
+	r.provider, r.task.Provider, r.task.Name, r.task.NoTools = next.Provider, next.Provider, next.Name, next.NoTools
 	r.task.Request.Model, r.task.Request.Settings = next.Model, next.Settings
 	if r.answer != nil {
 		r.task.Request.Settings.Answer = answer

@@ -120,7 +120,12 @@ func (r *runner) question(c *roundCall) *Question {
 }
 
 // modelID returns the model of the run, as PROVIDER/MODEL.
-func (r *runner) modelID() string { return r.task.Provider.Name() + "/" + r.task.Request.Model }
+func (r *runner) modelID() string { return r.providerName() + "/" + r.task.Request.Model }
+
+// providerName returns the name by which policies and prices know the provider.
+func (r *runner) providerName() string {
+	return cmp.Or(r.task.Name, innermost(r.task.Provider).Name())
+}
 
 // approve asks Task.Approve.
 func (r *runner) approve(q *Question) (d Decision) {

@@ -10,6 +10,7 @@ import (
 // A Task describes a run of the loop.
 type Task struct {
 	Provider Provider
+	Name     string // the config's name of the provider, for policies and prices; "" means Provider.Name
 
 	// Request is the first turn. Its Tools are run by the caller of Run: they are offered
 	// beside those of the Loop, win where names clash, and their calls are handed back
@@ -89,7 +90,7 @@ type Options struct {
 	// or has failed before any output. A note is emitted.
 	Fallbacks []Fallback
 
-	// Info returns what is known of a model of a provider (Provider.Name); nil if nothing is. The
+	// Info returns what is known of a model of a provider (Task.Name); nil if nothing is. The
 	// usage of turns then has what they cost. It may be nil.
 	Info func(provider, model string) *ModelInfo
 

@@ -42,6 +42,14 @@ type Embedder interface {
 	Embed(ctx context.Context, body []byte) ([]byte, error)
 }
 
+// innermost returns the provider with the API of a model: one that only gives its models tools has another one within.
+func innermost(p Provider) Provider {
+	if outer, ok := p.(interface{ Inner() Provider }); ok {
+		return outer.Inner()
+	}
+	return p
+}
+
 // ErrNoTools is the error of a model without native tool calling. Package prompted gives
 // such models tools.
 var ErrNoTools = errors.New("the model does not support tools")

@@ -161,7 +161,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, api endpoint.API)
 		return nil, endpoint.Invalid(err)
 	}
 	t.Task = providers.Task{
-		Provider: t.chosen.Provider, NoTools: t.chosen.NoTools, Options: loop, Only: t.req.Only, Select: selection, Must: t.req.Must,
+		Provider: t.chosen.Provider, Name: t.chosen.Name, NoTools: t.chosen.NoTools, Options: loop, Only: t.req.Only, Select: selection, Must: t.req.Must,
 		Request: providers.Request{
 			Model: t.chosen.Model, System: cmp.Or(t.req.System, s.opts.System), Messages: messages,
 			Tools: t.req.Tools, Choice: t.req.Choice, Settings: settings,

@@ -24,7 +24,8 @@ type embedder struct{ *scripted }
 
 func (embedder) Embed(_ context.Context, body []byte) ([]byte, error) { return body, nil }
 
-// The parameters of a model that has its tools in words are those of its own API.
+// The parameters of a model that has its tools in words are those of its own API. Its price is found by the name that its
+// provider has in the config.
 func TestInnerProvider(t *testing.T) {
 	const hi = `"messages":[{"role":"user","content":"hi"}]}`
 	for _, c := range []struct {
@@ -40,8 +41,14 @@ func TestInnerProvider(t *testing.T) {
 		within := &scripted{turns: []providers.Turn{says("ok")}} // of Anthropic's API
 		s := serve.New(serve.Options{
 			Toolbox: providers.NewToolbox(nil),
+			Loop: providers.Options{Info: func(provider, _ string) *providers.ModelInfo {
+				if provider != "here" {
+					t.Errorf("the price of a model of %s is asked for, not of here", provider)
+				}
+				return nil
+			}},
 			Model: func(string) (providers.Candidate, providers.Settings, error) {
-				return providers.Candidate{Provider: outer{embedder{within}}, Model: "m"}, providers.Settings{}, nil
+				return providers.Candidate{Name: "here", Provider: outer{embedder{within}}, Model: "m"}, providers.Settings{}, nil
 			},
 			Caller: func(*http.Request) bridge.Caller { return bridge.Caller{} },
 		})
