@@ -133,6 +133,17 @@ func TestResponsesKept(t *testing.T) {
 	}
 }
 
+// Items of the vendor's own tools are left out, whatever is in them.
+func TestResponsesElsewhere(t *testing.T) {
+	f := newFront(t, says("ok"))
+	_, body := f.postTo("/v1/responses", "", `{"model":"here/m","input":[{"role":"user","content":"go"},{"type":"tool_search_call","id":"tsc_1","call_id":null,"execution":"server","status":"completed","arguments":{"paths":["crm"]}},
+		{"type":"tool_search_output","execution":"server","status":"completed","tools":[]},{"role":"assistant","content":"Hi."},{"role":"user","content":"on"}]}`)
+	f.has(body, `"text":"ok"`)
+	if got := said(f.requests[0].Messages); got != "go; Hi.; on" {
+		t.Error(got)
+	}
+}
+
 // Clients that leave store to the API refer to the items of a response, and only their caller can. A response with
 // store can be read and deleted.
 func TestResponsesItems(t *testing.T) {

@@ -36,6 +36,9 @@ type item struct {
 
 // add adds an item to the conversation. Those of the assistant in a row are one message.
 func (r *request) add(raw []byte) error {
+	if slices.Contains(ranElsewhere, rawjson.TextAt(raw, "type")) { // their members of the same names have other types
+		return nil
+	}
 	var i item
 	if err := member.Decode(raw, &i); err != nil {
 		return err
@@ -76,9 +79,6 @@ func (r *request) add(raw []byte) error {
 			return fmt.Errorf("id: no item %.100q is kept: one is kept for at most an hour, and not with store false; send the item itself", i.ID)
 		}
 		return r.add(kept)
-	}
-	if slices.Contains(ranElsewhere, i.Type) {
-		return nil
 	}
 	return fmt.Errorf("type: %.40q is not supported: expected message, reasoning, function_call, function_call_output, custom_tool_call or custom_tool_call_output", i.Type)
 }
