@@ -133,6 +133,25 @@ func TestResponsesKept(t *testing.T) {
 	}
 }
 
+// What a message of the system has said holds for the responses that continue its own, too, and instructions do not.
+func TestResponsesKeptSystem(t *testing.T) {
+	f := newFront(t, says("Salve."), says("Ita."), says("Sì."))
+	ask := `{"model":"here/m","store":true,"instructions":"Be kind.","input":[{"role":"developer","content":"Speak Latin."},{"role":"user","content":"hi"}]}`
+	next := []string{`"input":"sure?"}`, `"instructions":"Be quick.","input":[{"role":"developer","content":"Speak Latin."},{"role":"system","content":"Or Italian."},{"role":"user","content":"and?"}]}`}
+	for i, want := range []string{"Be kind.\n\nSpeak Latin.", "Speak Latin.", "Be quick.\n\nSpeak Latin.\n\nOr Italian."} {
+		_, body := f.postTo("/v1/responses", "ann", ask)
+		if got := f.requests[i].System; got != want {
+			t.Errorf("request %d: %q, want %q", i, got, want)
+		}
+		if i < len(next) {
+			ask = `{"model":"here/m","store":true,"previous_response_id":"` + handedTo(body, "resp_") + `",` + next[i]
+		}
+	}
+	if got := said(f.requests[2].Messages); got != "hi; Salve.; sure?; Ita.; and?" {
+		t.Error(got)
+	}
+}
+
 // Items of the vendor's own tools are left out, whatever is in them.
 func TestResponsesElsewhere(t *testing.T) {
 	f := newFront(t, says("ok"))

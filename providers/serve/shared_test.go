@@ -73,7 +73,7 @@ func (answering) Name() string              { return "answering" }
 func (answering) Format() toolformat.Format { return toolformat.FormatOpenAIResponses }
 
 func (answering) Turn(_ context.Context, req *providers.Request, emit func(providers.Event)) (*providers.Turn, error) {
-	turn := says("<" + said(req.Messages) + ">")
+	turn := says("<" + req.System + said(req.Messages) + ">")
 	turn.Message.Raw = nil
 	emit(providers.Event{Type: providers.EventTextDelta, Text: turn.Message.Text()})
 	return &turn, nil
@@ -177,6 +177,17 @@ func TestSharedAtOnce(t *testing.T) {
 		})
 	}
 	asking.Wait()
+}
+
+// What the system has said goes with a response to the other nodes.
+func TestSharedSystem(t *testing.T) {
+	s := &shelf{values: map[string]string{}}
+	a, b := s.node(t), s.node(t)
+	id := strings.TrimPrefix(a.store(`"input":[{"role":"system","content":"Be kind: "},{"role":"user","content":"hi"}]`), "/")
+	w := b.send("POST", "", `{"model":"m","previous_response_id":"`+id+`","input":"more"}`)
+	if !strings.Contains(w.Body.String(), "<Be kind: hi; <Be kind: hi>; more>") {
+		t.Error(w.Code, w.Body)
+	}
 }
 
 // A response that is deleted while the nodes are told of it does not come back. Its client has it before they are told.

@@ -229,12 +229,19 @@ func (a *answer) itemsToKeep() map[string]json.RawMessage {
 	if a.request.keep() != "" {
 		keep(a.head.ID, &a.head)
 		keep(listedBy(a.head.ID), slices.Sorted(maps.Keys(a.request.listed)))
+		if a.request.said != "" {
+			keep(saidBefore(a.head.ID), a.request.said)
+		}
 	}
 	return kept
 }
 
 // listedBy is the id under which the servers are kept whose tools a response, or one before it, has listed.
 func listedBy(id string) string { return id + " lists" }
+
+// saidBefore is the id under which is kept what messages of the system have said up to a response: it is not in the
+// messages of its conversation.
+func saidBefore(id string) string { return id + " says" }
 
 // Fail ends the response with an error.
 func (a *answer) Fail(e *endpoint.Error) {

@@ -27,7 +27,7 @@ func (a API) Read(body []byte, kept func(string) json.RawMessage, named func(str
 	}
 	r.id = "resp_" + a.NewID()
 	return &endpoint.Request{
-		Model: r.Model, System: r.system.String(), Messages: r.messages, Tools: r.set, Choice: r.choice, Only: r.only, Select: r.selection, Must: r.must,
+		Model: r.Model, System: r.prompt(), Messages: r.messages, Tools: r.set, Choice: r.choice, Only: r.only, Select: r.selection, Must: r.must,
 		Stream: r.Stream, Override: r.override, Format: toolformat.FormatOpenAIResponses, CallPrefix: "call_", Answer: r.begin,
 		Previous: r.Previous, Keep: r.keep(), MaxCalls: int(r.MaxCalls),
 	}, nil

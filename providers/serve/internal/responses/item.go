@@ -105,10 +105,7 @@ func (r *request) addMessage(i *item, raw []byte) error {
 		if err := endpoint.TextOnly(i.Role, parts); err != nil {
 			return err
 		}
-		if r.system.Len() > 0 {
-			r.system.WriteString("\n\n")
-		}
-		r.system.WriteString((&providers.Message{Parts: parts}).Text())
+		r.say((&providers.Message{Parts: parts}).Text())
 	case "user":
 		r.messages = append(r.messages, providers.Message{Role: providers.RoleUser, Parts: parts})
 	case "assistant":

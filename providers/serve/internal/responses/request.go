@@ -29,7 +29,8 @@ type request struct {
 	id         string                           // of the response
 	kept       func(id string) json.RawMessage  // returns an item of an earlier response, or nil
 	named      func(server, tool string) string // returns the name that models have for a server's tool
-	system     strings.Builder
+	system     string                           // the instructions
+	said       string                           // what messages of the system and of developers say, those that this request continues included
 	messages   []providers.Message
 	set        *providers.ToolSet   // of the client's own tools
 	texts      map[string]bool      // those of its tools that take a text (custom tools)
@@ -62,7 +63,8 @@ func readRequest(body []byte, kept func(string) json.RawMessage, named func(stri
 	for server := range wire.Elements(kept(listedBy(r.Previous))) {
 		r.listed[rawjson.TextOf(server)] = true
 	}
-	r.system.WriteString(r.Instructions)
+	r.system = r.Instructions
+	r.said, _ = wire.Text(kept(saidBefore(r.Previous)))
 	if err := r.readInput(); err != nil {
 		return nil, err
 	}
@@ -92,13 +94,33 @@ func (r *request) readInput() error {
 		return err
 	}
 	if len(r.messages) == 0 && r.Previous == "" {
-		if r.system.Len() == 0 {
+		prompt := r.prompt()
+		if prompt == "" {
 			return fmt.Errorf("input: expected a message with content")
 		}
-		r.messages = []providers.Message{providers.UserText(r.system.String())}
-		r.system.Reset()
+		r.messages = []providers.Message{providers.UserText(prompt)}
+		r.system, r.said = "", ""
 	}
 	return nil
+}
+
+// prompt returns the system prompt.
+func (r *request) prompt() string { return joined(r.system, r.said) }
+
+// say adds what a message of the system says, unless that was said: some clients repeat it in each request.
+func (r *request) say(text string) {
+	const between = "\n\n"
+	if !strings.Contains(between+r.said+between, between+text+between) {
+		r.said = joined(r.said, text)
+	}
+}
+
+// joined returns two texts, each of which may be empty, as one.
+func joined(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "\n\n" + b
 }
 
 // readChoice reads tool_choice: a word, the tool that must be called, or those that may be.
