@@ -93,6 +93,16 @@ func TestFunctions(t *testing.T) {
 	f.has(body, `"delta":{"function_call":{"name":"draw","arguments":"{}"}}`, `"delta":{},"finish_reason":"function_call"`)
 }
 
+// What the model has refused to do it is told like all else that it has said.
+func TestRefusal(t *testing.T) {
+	f := newFront(t, says("ok"))
+	_, body := f.post("", `{"model":"here/m","messages":[{"role":"user","content":"go"},{"role":"assistant","content":null,"refusal":"I will not."},{"role":"user","content":"why?"}]}`)
+	f.has(body, `"content":"ok"`)
+	if got := said(f.requests[0].Messages); got != "go; I will not.; why?" {
+		t.Error(got)
+	}
+}
+
 // Images reach the model: those in the message of a tool too, and a URL as it is.
 func TestImages(t *testing.T) {
 	f := newFront(t, says("ok"))

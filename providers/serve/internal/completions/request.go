@@ -131,6 +131,9 @@ func (r *request) add(index int, m *message) error {
 		if err := endpoint.TextOnly(m.Role, parts); err != nil {
 			return err
 		}
+		if m.Refusal != "" { // in place of the content
+			parts = append(parts, providers.Part{Type: providers.PartText, Text: m.Refusal})
+		}
 		for i, c := range m.Calls {
 			if c.ID == "" || c.Function.Name == "" {
 				return fmt.Errorf("tool_calls[%d]: expected an id and a function.name", i)
