@@ -145,6 +145,17 @@ func TestMessagesSigned(t *testing.T) {
 	}
 }
 
+// A document of text in a result is text for every model.
+func TestMessagesResultDocument(t *testing.T) {
+	f := newFront(t, says("ok"))
+	_, body := f.postTo("/v1/messages", "", `{"model":"here/m","max_tokens":9,"messages":[{"role":"user","content":"go"},{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"read","input":{}}]},
+		{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":[{"type":"document","title":"a.txt","source":{"type":"text","media_type":"text/plain","data":"It rains."}}]}]}]}`)
+	f.has(body, `"text":"ok"`)
+	if got := said(f.requests[0].Messages); got != "go; 1 read; 1=It rains." {
+		t.Error(got)
+	}
+}
+
 // Errors have the shape of the API.
 func TestMessagesRefusals(t *testing.T) {
 	for body, want := range map[string]string{

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/providers"
@@ -166,7 +167,12 @@ func resultOf(parts []providers.Part, failed bool) (*toolformat.Result, error) {
 			return nil, fmt.Errorf("content[%d]: an image in the message of a tool must be a data: URL", i)
 		case p.Type == providers.PartFile && !isAudio:
 			b := rawjson.Text([]byte(`{"type":"resource","resource":{`), "uri", "file:///"+url.PathEscape(p.Name))
-			b = rawjson.Text(rawjson.Text(b, "mimeType", p.MimeType), "blob", data)
+			b = rawjson.Text(b, "mimeType", p.MimeType)
+			if strings.HasPrefix(p.MimeType, "text/") && utf8.Valid(p.Data) { // which every model reads
+				b = rawjson.Text(b, "text", string(p.Data))
+			} else {
+				b = rawjson.Text(b, "blob", data)
+			}
 			blocks[i] = append(b, "}}"...)
 			continue
 		case isAudio:
