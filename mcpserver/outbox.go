@@ -61,6 +61,7 @@ type outbox struct {
 	taken    int              // held by the batch
 	counted  int              // bytes that the account has counted
 	draining bool
+	left     bool  // its client has gone, and may come back
 	err      error // why the outbox is closed
 }
 
@@ -113,7 +114,8 @@ func (o *outbox) Notify(method string, params []byte) {
 }
 
 // add appends a message. If most messages with its key wait already, it replaces the newest of them
-// instead; an empty key has no such bound. If more than limit bytes wait, the client is too slow.
+// instead; an empty key has no such bound. If more than limit bytes wait, the client is too slow, unless it has gone: then
+// what is beyond them is dropped, so that it finds the response when it comes back.
 func (o *outbox) add(msg *wire.Buffer, key string, most, limit int) {
 	o.mu.Lock()
 	if len(o.items) >= compactFrom && cap(msg.B) > 2*len(msg.B) {
@@ -153,6 +155,8 @@ func (o *outbox) put(msg *wire.Buffer, key string, most, limit int) (dropped *wi
 		dropped, o.items[at] = o.items[at], msg
 		o.bytes += held(msg) - held(dropped)
 		return dropped
+	case o.left && limit < math.MaxInt && (o.bytes > limit || !o.count(held(msg))):
+		return msg
 	case o.bytes > limit:
 		o.close(errSlow)
 		return msg
@@ -362,6 +366,6 @@ func (o *outbox) drain(gone <-chan struct{}, write func([]*wire.Buffer) error, i
 func (o *outbox) setDraining(draining bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.draining = draining
+	o.draining, o.left = draining, !draining
 	o.settle() // what drain has taken was written, or is lost
 }

@@ -261,6 +261,7 @@ func (j *journal) sessionStream() *stream {
 // register makes a stream one that find returns. j.mu is held.
 func (j *journal) register(st *stream) *stream {
 	st.box = newOutbox(st.session.server.opts().QueueBytes, st.session.account)
+	st.box.left = true // until its client has come
 	j.streams[st.number] = st
 	if j.ended && st.number == 0 {
 		st.box.end(errEnded)

@@ -9,6 +9,9 @@ import (
 	"testing/synctest"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
 // streaming is a GET of a session.
@@ -70,4 +73,57 @@ func TestResumedFromItsBeginning(t *testing.T) {
 			t.Errorf("after %q comes %q", begin, got)
 		}
 	})
+}
+
+// longLogs are the messages of a log that exceed a queue of 16 KiB.
+func longLogs(back bridge.Back) {
+	for range 100 {
+		back.Notify(wire.NotificationMessage, []byte(`{"level":"info","data":"`+strings.Repeat("x", 1<<10)+`"}`))
+	}
+}
+
+// A client that has gone gets the response to its call when it comes back, however much it has missed: before the end of
+// the call, or after it.
+func TestGoneClientIsAnswered(t *testing.T) {
+	for name, early := range map[string]bool{"before": true, "after": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				gone, back := make(chan struct{}), make(chan struct{})
+				p := newMade(t, Options{QueueBytes: 16 << 10}, func(_ context.Context, req *bridge.Request) bridge.Reply {
+					if req.Method == wire.MethodToolsCall {
+						req.Back.Notify("notifications/first", []byte("{}"))
+						<-gone
+						longLogs(req.Back)
+						<-back
+					}
+					return bridge.Result([]byte("{}"), nil)
+				})
+				id := p.legacy(t.Context(), "", fmt.Sprintf(hello, "{}")).Header().Get(mcp.HeaderSessionID)
+				ctx, leave := context.WithCancel(t.Context())
+				answered := make(chan struct{})
+				go func() {
+					defer close(answered)
+					p.legacy(ctx, id, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}`)
+				}()
+				synctest.Wait()
+				leave()
+				synctest.Wait()
+				close(gone)
+				synctest.Wait()
+				if !early {
+					close(back)
+					<-answered
+				}
+				w, leave := streaming(p, p.sessions.sessions[id], "1-1")
+				if early {
+					close(back)
+					<-answered
+				}
+				leave()
+				if got := w.Body.String(); !strings.Contains(got, `"id":1,"result"`) {
+					t.Errorf("it gets %d bytes without the response, %.200q", len(got), got)
+				}
+			})
+		})
+	}
 }
