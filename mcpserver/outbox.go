@@ -104,8 +104,8 @@ func (o *outbox) Notify(method string, params []byte) {
 	msg := wire.NewBuffer(len(params) + len(method) + 64)
 	msg.B = wire.AppendNotification(msg.B, method, params)
 	switch {
-	case params == nil: // one list change stands for all of its kind
-		o.add(msg, method, 1, o.limit)
+	case params == nil: // one list change stands for all of its kind, and has room when there is none for others
+		o.add(msg, method, 1, 2*o.limit)
 	case method == wire.NotificationProgress:
 		o.add(msg, string(wire.Lookup(params, "progressToken")), maxProgress, o.limit)
 	default:

@@ -212,10 +212,10 @@ type event struct {
 }
 
 // Notify implements bridge.Back for what belongs to no request: on the session's GET stream. Before
-// the client has opened that, only list changes are kept for it.
+// the client has opened that, only list changes are kept for it. After one for which it was too slow the next one begins.
 func (j *journal) Notify(method string, params []byte) {
 	st := j.find(0)
-	if st == nil && params == nil {
+	if st == nil && params == nil || st != nil && st.box.isClosed() {
 		st = j.sessionStream()
 	}
 	if st != nil {

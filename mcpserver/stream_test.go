@@ -127,3 +127,28 @@ func TestGoneClientIsAnswered(t *testing.T) {
 		})
 	}
 }
+
+// A list change reaches a client that has gone, or was too slow, when it comes back.
+func TestListChangeIsKept(t *testing.T) {
+	for name, fill := range map[string]func(*journal){
+		"gone": func(j *journal) { longLogs(j) },
+		"slow": func(j *journal) { j.sessionStream().box.end(errSlow) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newMade(t, Options{QueueBytes: 16 << 10}, okay)
+				s := p.newHTTPSession(identity{})
+				defer s.end(errEnded)
+				_, leave := streaming(p, s, "")
+				leave()
+				fill(s.journal)
+				s.journal.Notify(wire.NotificationToolsChanged, nil)
+				w, leave := streaming(p, s, "0-0")
+				leave()
+				if got := w.Body.String(); !strings.Contains(got, wire.NotificationToolsChanged) {
+					t.Errorf("it gets %d bytes without the change, %.200q", len(got), got)
+				}
+			})
+		})
+	}
+}
