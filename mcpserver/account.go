@@ -20,6 +20,7 @@ const (
 	heldBytes      resource = iota // messages in flight: bodies, answers, what waits for clients
 	journaledBytes                 // events kept for Last-Event-ID
 	pendingCalls
+	pendingListens // requests of subscriptions/listen, which last as long as their clients want
 	openSessions
 	openViews
 	unusedTickets
@@ -36,7 +37,8 @@ const (
 	// heldFree is the largest message, in bytes, that is not counted: those are bounded by the number
 	// of calls and of connections.
 	heldFree = 4 << 10
-	// callsBySession times Options.CallsPerSession is the bound of all pending requests.
+	// callsBySession times Options.CallsPerSession is the bound of all pending requests, and once more of those of
+	// subscriptions/listen.
 	callsBySession = 10
 	// maxForwarded bounds the requests that wait for other nodes, and once more the streams of those: a link has room for
 	// all of them beside what else it carries.
@@ -57,6 +59,14 @@ type account struct {
 
 	hour   atomic.Int64 // since 1970
 	stayed atomic.Int64 // sessions that mayStay has counted in it
+}
+
+// countedAs returns what a pending request is counted as.
+func countedAs(m *wire.Message) resource {
+	if m.Method == wire.MethodListen {
+		return pendingListens
+	}
+	return pendingCalls
 }
 
 // take reports whether there are n more of a resource for the principal. give must return them.
@@ -150,6 +160,7 @@ func newAccounts(o *settings, before *accounts) *accounts {
 		heldBytes:      max(minHeld, 4*int64(o.MessageBytes)),
 		journaledBytes: journalsBytes,
 		pendingCalls:   callsBySession * int64(o.CallsPerSession),
+		pendingListens: callsBySession * int64(o.CallsPerSession),
 		openSessions:   int64(o.Sessions),
 		openViews:      int64(o.Sessions),
 		unusedTickets:  maxTickets,

@@ -55,8 +55,6 @@ func (p *viewPool) respond(ctx context.Context, c *modernCall) bridge.Reply {
 	case wire.MethodDiscover:
 		return discovered(v.source.Do(ctx, &bridge.Request{Method: m.Method}))
 	case wire.MethodListen:
-		p.server.listening.Add(1)
-		defer p.server.listening.Add(-1)
 		return v.subscriptions.listen(ctx, m, c.back)
 	case wire.MethodResourcesRead:
 		return p.call(ctx, v, c, cacheable)
@@ -195,12 +193,12 @@ func (s *Server) postModern(w http.ResponseWriter, r *http.Request, sender ident
 		writeError(w, http.StatusNotAcceptable, m.Method+" opens an event stream: the client must accept text/event-stream")
 		return
 	}
-	own, refused := s.opts().accounts.of(sender.principal), (*toolformat.Error)(nil)
+	own, counted, refused := s.opts().accounts.of(sender.principal), countedAs(m), (*toolformat.Error)(nil)
 	switch {
-	case !own.take(pendingCalls, 1):
-		refused = own.exhausted("pending requests", pendingCalls)
+	case !own.take(counted, 1):
+		refused = own.exhausted("pending requests", counted)
 	case s.finishing.Load() && begins(m): // since post has looked
-		own.give(pendingCalls, 1)
+		own.give(counted, 1)
 		refused = unavailable("%v", errFinishing)
 	}
 	if refused != nil {
@@ -209,7 +207,7 @@ func (s *Server) postModern(w http.ResponseWriter, r *http.Request, sender ident
 		resp.writeJSON(w, own)
 		return
 	}
-	defer own.give(pendingCalls, 1)
+	defer own.give(counted, 1)
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	x := s.beginExchange(&exchange{account: own, id: m.ID, cancel: cancel}, w, r, accept)

@@ -13,6 +13,7 @@ import (
 type pendingRequest struct {
 	scope.Scope // in the context of the session
 	id          string
+	counted     resource // of the account
 	refused     *toolformat.Error
 	work        *requests // that count it; nil without any
 	resting     bool      // it is counted in work.resting

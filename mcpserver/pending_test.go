@@ -51,3 +51,29 @@ func TestPendingRequestEnds(t *testing.T) {
 		})
 	}
 }
+
+// Requests of subscriptions/listen, which go on for as long as their clients want, take no room of others.
+func TestListensLeaveRoom(t *testing.T) {
+	server := New(sourcetest.NewFake(), Options{CallsPerSession: 1})
+	defer server.Close()
+	begin := func(method string) *pendingRequest {
+		s := server.newSession(identity{})
+		p := s.beginRequest(s.ctx, &wire.Message{ID: []byte("1"), Method: method}, nil)
+		t.Cleanup(func() { s.end(errEnded) })
+		if p.refused == nil {
+			t.Cleanup(func() { s.endRequest(p) })
+		}
+		return p
+	}
+	for range callsBySession {
+		if p := begin(wire.MethodListen); p.refused != nil {
+			t.Fatal(p.refused)
+		}
+	}
+	if p := begin(wire.MethodListen); p.refused == nil || server.Pending() != 0 {
+		t.Errorf("one too many: %v, %d are pending", p.refused, server.Pending())
+	}
+	if p := begin(wire.MethodToolsCall); p.refused != nil {
+		t.Error(p.refused)
+	}
+}

@@ -36,7 +36,6 @@ type Server struct {
 	refused  atomic.Int64     // requests not let in
 
 	forwarded atomic.Int64 // requests that other nodes are answering, without streams
-	listening atomic.Int64 // requests of subscriptions/listen, which last as long as their clients want
 	finishing atomic.Bool  // no request begins any more
 
 	slowTime    time.Duration // how long a WebSocket client may take nothing from a full outbox
@@ -90,7 +89,7 @@ func (s *Server) Refused() int64 { return s.refused.Load() + s.opts().accounts.w
 // subscriptions/listen.
 func (s *Server) Pending() int {
 	whole := s.opts().accounts.whole
-	return int(whole.used[pendingCalls].Load() + whole.used[parkedCalls].Load() + s.forwarded.Load() - s.listening.Load())
+	return int(whole.used[pendingCalls].Load() + whole.used[parkedCalls].Load() + s.forwarded.Load())
 }
 
 // Finish makes the Server refuse what begins from now on, so that Pending becomes 0: over HTTP with 503 and Retry-After, as

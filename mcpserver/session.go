@@ -167,7 +167,7 @@ func (s *session) respond(ctx context.Context, m *wire.Message, back bridge.Back
 // beginRequest makes a request pending, unless it refuses it. work, if any, counts it then.
 func (s *session) beginRequest(ctx context.Context, m *wire.Message, work *requests) *pendingRequest {
 	s.touch()
-	p := &pendingRequest{id: string(m.ID), work: work}
+	p := &pendingRequest{id: string(m.ID), counted: countedAs(m), work: work}
 	p.Context = ctx
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,10 +178,10 @@ func (s *session) beginRequest(ctx context.Context, m *wire.Message, work *reque
 		p.refused = invalid("a request with id %.40s is pending already", p.id)
 	case len(s.pending) >= s.server.opts().CallsPerSession:
 		p.refused = unavailable("too many pending requests: %d (limits.callsPerSession in the config)", len(s.pending))
-	case !s.account.take(pendingCalls, 1):
-		p.refused = s.account.exhausted("pending requests", pendingCalls)
+	case !s.account.take(p.counted, 1):
+		p.refused = s.account.exhausted("pending requests", p.counted)
 	case s.server.finishing.Load() && begins(m): // it is counted before, so that no other is once Pending is 0
-		s.account.give(pendingCalls, 1)
+		s.account.give(p.counted, 1)
 		p.refused = unavailable("%v", errFinishing)
 	default:
 		s.pending[p.id] = p
@@ -211,7 +211,7 @@ func (s *session) endRequest(p *pendingRequest) {
 	delete(s.pending, p.id)
 	s.mu.Unlock()
 	s.touch()
-	s.account.give(pendingCalls, 1)
+	s.account.give(p.counted, 1)
 	p.Cancel(errAnswered)
 }
 
