@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -49,8 +50,11 @@ func (f *filter) selects(method, uri string) bool {
 	return false
 }
 
-// maxWatched bounds the resources of one listener.
-const maxWatched = 1000
+const (
+	maxWatched    = 1000             // resources of one listener
+	watchesAtOnce = 20               // requests to the source for one listener
+	watchTime     = 45 * time.Second // bounds the wait for the source, which may be starting: clients wait for a minute
+)
 
 // listen sends a client the notifications that it selects, until ctx ends.
 func (s *subscriptions) listen(ctx context.Context, m *wire.Message, back bridge.Back) bridge.Reply {
@@ -119,24 +123,43 @@ type watch struct {
 	subscribed bool          // granted by the source
 }
 
-// watch subscribes to the resources that no listener watches yet, and returns those that the
-// source grants. release must be called for each of these.
+// watch subscribes to the resources that no listener watches yet, several at once, and returns those that the
+// source grants within watchTime. release must be called for each of these.
 func (s *subscriptions) watch(ctx context.Context, uris []string) []string {
+	ctx, cancel := context.WithTimeout(ctx, watchTime)
+	defer cancel()
+	grants, turns := make([]bool, len(uris)), make(chan struct{}, watchesAtOnce)
+	var work sync.WaitGroup
+	for i, uri := range uris {
+		turns <- struct{}{}
+		work.Go(func() {
+			grants[i] = s.watchOne(ctx, uri)
+			<-turns
+		})
+	}
+	work.Wait()
 	var granted []string
-	for _, uri := range uris {
-		s.mu.Lock()
-		w := s.watched[uri]
-		if w == nil {
-			w = &watch{turn: make(chan struct{}, 1)}
-			s.watched[uri] = w
-		}
-		w.users++
-		s.mu.Unlock()
-		if s.subscribe(ctx, w, uri) {
+	for i, uri := range uris {
+		if grants[i] {
 			granted = append(granted, uri)
-		} else {
-			s.release(uri)
 		}
+	}
+	return granted
+}
+
+// watchOne is watch for one resource, and reports whether it is granted.
+func (s *subscriptions) watchOne(ctx context.Context, uri string) bool {
+	s.mu.Lock()
+	w := s.watched[uri]
+	if w == nil {
+		w = &watch{turn: make(chan struct{}, 1)}
+		s.watched[uri] = w
+	}
+	w.users++
+	s.mu.Unlock()
+	granted := s.subscribe(ctx, w, uri)
+	if !granted {
+		s.release(uri)
 	}
 	return granted
 }

@@ -111,6 +111,37 @@ func TestWatchAgain(t *testing.T) {
 	}
 }
 
+// The resources of a listener are asked for at once, and the source has its time for an answer.
+func TestWatchAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := made(func(ctx context.Context, req *bridge.Request) bridge.Reply {
+			late := time.Second // of the fake clock
+			if req.Target == "never" {
+				late = time.Hour
+			}
+			select {
+			case <-time.After(late):
+				return bridge.Result([]byte("{}"), nil)
+			case <-ctx.Done():
+				return bridge.Failed(toolformat.Errorf(toolformat.Canceled, "canceled"))
+			}
+		})
+		v := &subscriptions{source: source, watched: map[string]*watch{}}
+		for _, c := range []struct {
+			uris, granted []string
+			within        time.Duration
+		}{
+			{[]string{"a", "b", "c", "d"}, []string{"a", "b", "c", "d"}, time.Second},
+			{[]string{"e", "never", "a"}, []string{"e", "a"}, watchTime},
+		} {
+			begun := time.Now()
+			if granted := v.watch(t.Context(), c.uris); !slices.Equal(granted, c.granted) || time.Since(begun) > c.within {
+				t.Errorf("%v: granted %v after %s", c.uris, granted, time.Since(begun))
+			}
+		}
+	})
+}
+
 // A listen whose client accepts no stream of events would have no answer.
 func TestListenWithoutEvents(t *testing.T) {
 	p := newMade(t, Options{}, okay)
