@@ -592,7 +592,7 @@ export class Bridge extends EventTarget {
     if (conversation === "new") conversation = undefined;
     const prompt = { type: "prompt", id: randomId(), text };
     const /** @type {Map<string, JSONObject>} */ decisions = new Map(); // that the bridge may not have
-    let /** @type {WebSocket | undefined} */ socket, after = 0, sent = 0, begun = false, over = false, lost = 0, attempts = 0;
+    let /** @type {WebSocket | undefined} */ socket, /** @type {BridgeError | undefined} */ failed, after = 0, sent = 0, begun = false, over = false, lost = 0, attempts = 0;
     const send = (/** @type {JSONObject} */ m) => { if (socket?.readyState === 1) socket.send(JSON.stringify(m)); };
     const cancel = () => send({ type: "cancel" });
     const close = () => socket?.close(1000);
@@ -622,6 +622,7 @@ export class Bridge extends EventTarget {
           if (m.seq !== undefined && asked && !begun) continue; // it belongs to the prompt of another page
           switch (m.type) {
             case "opened":
+              if (failed) throw failed;
               if (!m.busy && (sent && m.messages || sent >= mostSent && !begun)) throw unknownPrompt(); // the bridge has forgotten it, or does not get it
               conversation = m.conversation;
               after = m.after;
@@ -647,7 +648,9 @@ export class Bridge extends EventTarget {
             case "refused":
               if (m.request === "decide" && m.code === "not_found") continue; // another page of the conversation has decided
               over = m.request === "prompt"; // that in progress, if any, is another page's
-              throw new BridgeError(m.message, m.code);
+              failed = new BridgeError(m.message, m.code);
+              if (begun && !over && socket?.readyState !== 1) continue; // the prompt is canceled on the next connection
+              throw failed;
             case "error":
               over = true;
               signal?.throwIfAborted();

@@ -65,7 +65,7 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// A prompt that the bridge does not get is not sent without end.
+// A prompt that the bridge does not get is not sent without end, and one whose decision it does not get is canceled.
 func TestLong(t *testing.T) { node(t, "long.mjs") }
 
 // Nothing is followed that is over before it begins.

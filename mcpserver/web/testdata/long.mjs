@@ -1,4 +1,4 @@
-// Prompts that the bridge does not get: node long.mjs
+// Prompts and decisions that the bridge does not get: node long.mjs
 import assert from "node:assert/strict";
 import { Bridge } from "./mcpbridge.mjs";
 
@@ -27,3 +27,20 @@ for (const [code, times, error] of [[1009, 1, { code: "invalid", message: /longe
   }, error);
   assert.equal(prompts, times);
 }
+
+// The prompt of a decision that is too long is canceled, on another connection.
+const told = [];
+class Deciding extends closing() {
+  say(m) { queueMicrotask(() => this.onmessage({ data: JSON.stringify(m) })); }
+  send(text) {
+    const { type, id } = JSON.parse(text);
+    told.push(type);
+    if (type === "open") this.say({ type: "opened", conversation: "c1", model: "p/m", messages: null, after: 7, busy: told.includes("prompt"), missing: false, waiting: [] });
+    if (type === "prompt") this.say({ type, seq: 8, id, text: "ask" }), this.say({ type: "ask", seq: 9, id: "1", name: "write", arguments: {} });
+    if (type === "decide") queueMicrotask(() => { this.readyState = 3; this.onclose({ code: 1009 }); });
+  }
+}
+await assert.rejects(async () => {
+  for await (const _ of new Bridge({ url: "http://bridge.example/ws", WebSocket: Deciding }).chat("ask", { onAsk: () => "allow" }));
+}, { code: "invalid", message: /longer than the bridge takes/ });
+assert.deepEqual(told, ["open", "prompt", "decide", "open", "cancel"]);
