@@ -1,14 +1,15 @@
 // What several views do in the same way: read a resource, and carry out actions.
-import { useCallback, useEffect, useState } from "./html.js";
+import { useCallback, useEffect, useRef, useState } from "./html.js";
 import { act, read } from "./api.js";
 
 // useRead reads a resource, and again every so often (never for 0) while the page is seen.
 export function useRead(name, values = {}, every = 0) {
 	const [state, setState] = useState({ value: null, error: "" });
-	const key = JSON.stringify([name, values]);
+	const key = JSON.stringify([name, values]), wanted = useRef();
+	wanted.current = key;
 	const load = useCallback(() => {
-		const at = key;
-		return read(name, values).then((value) => setState({ value, error: "", at }), (e) => setState((s) => ({ value: s.at === at ? s.value : null, error: e.message, at })));
+		const put = (next) => { if (wanted.current === key) setState((s) => ({ value: s.at === key ? s.value : null, error: "", ...next, at: key })); };
+		return read(name, values).then((value) => put({ value }), (e) => put({ error: e.message }));
 	}, [key]);
 	useEffect(() => {
 		load();

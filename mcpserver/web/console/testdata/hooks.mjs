@@ -4,8 +4,11 @@ import { html, render } from "./html.js";
 import { useRead } from "./hooks.js";
 
 globalThis.requestAnimationFrame = (f) => setTimeout(f); // an effect waits for it
-globalThis.fetch = async (url) => (/tool=echo/.test(url) && works ? Response.json({ name: "echo" }) : Response.json({ error: "no such tool" }, { status: 404 }));
-let works = true, last, seen;
+globalThis.fetch = async (url) => {
+  if (/tool=slow/.test(url)) return new Promise((resolve) => begun(() => resolve(Response.json({ name: "slow" }))));
+  return /tool=echo/.test(url) && works ? Response.json({ name: "echo" }) : Response.json({ error: "no such tool" }, { status: 404 });
+};
+let works = true, last, seen, begun;
 function View({ tool }) {
   last = useRead("tool", { tool });
   seen?.();
@@ -26,3 +29,14 @@ assert.equal(last.value?.name, "echo");
 show("other");
 await until(() => last.error);
 assert.deepEqual([last.value, last.error], [null, "no such tool"]);
+
+// Nor is it replaced by what was wanted before and comes late.
+works = true;
+const asked = new Promise((resolve) => { begun = (answer) => resolve({ answer }); });
+show("slow");
+const { answer } = await asked;
+show("echo");
+await until(() => last.value);
+answer();
+for (let turns = 0; turns < 5; turns++) await new Promise((resolve) => setTimeout(resolve));
+assert.equal(last.value?.name, "echo");
