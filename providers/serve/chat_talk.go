@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -23,6 +24,7 @@ type talk struct {
 	loaded sync.Once // fault, caller, conversation
 	fault  error     // of the load
 	caller bridge.Caller
+	token  atomic.Pointer[func() string] // of the page that has opened it last; nil without one
 
 	mu           sync.Mutex // guards what follows
 	conversation *providers.Conversation
@@ -49,6 +51,9 @@ var (
 func (t *talk) load(p *page, isNew bool, model string) error {
 	t.caller = p.caller
 	t.caller.ID = "chat " + t.id
+	if p.caller.Token != nil {
+		t.caller.Token = func() string { return (*t.token.Load())() }
+	}
 	var kept *providers.Transcript
 	if !isNew {
 		ctx, cancel := context.WithTimeout(t.chat.ctx, saveTime)
@@ -95,6 +100,9 @@ func modelID(c *providers.Candidate) string {
 func (t *talk) suits(p *page, model string) error {
 	if string(p.caller.Claims) != string(t.caller.Claims) {
 		return toolformat.Errorf(toolformat.Unavailable, "the conversation is open with other credentials: close it there")
+	}
+	if p.caller.Token != nil {
+		t.token.Store(&p.caller.Token)
 	}
 	if model == "" {
 		return nil
