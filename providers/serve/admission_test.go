@@ -3,8 +3,14 @@ package serve
 import (
 	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
 )
 
 // One principal leaves room for others; alone it has all.
@@ -59,5 +65,32 @@ func TestAdmission(t *testing.T) {
 				t.Errorf("left: %+v, %v", a.all, a.own)
 			}
 		})
+	}
+}
+
+// What pages send counts until it is carried out. For too much of it there is no room, and nothing of it stays counted.
+func TestChatCrowded(t *testing.T) {
+	c := NewChat(ChatOptions{Caller: func(*http.Request) bridge.Caller { return bridge.Caller{} }})
+	c.pages.most.bytes, c.pages.share.bytes = 1000, 1000
+	h := httptest.NewServer(c)
+	defer h.Close()
+	conn, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(h.URL, "http"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for range 3 {
+		conn.WriteMessage(websocket.TextMessage, []byte(`{"type":"cancel","id":"`+strings.Repeat("x", 900)+`"}`))
+		if _, answer, err := conn.ReadMessage(); err != nil || !strings.Contains(string(answer), "refused") {
+			t.Fatal(string(answer), err)
+		}
+	}
+	conn.WriteMessage(websocket.TextMessage, []byte(`{"type":"cancel","id":"`+strings.Repeat("x", 2000)+`"}`))
+	if _, answer, err := conn.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseTryAgainLater) {
+		t.Errorf("%s, %v", answer, err)
+	}
+	c.Close()
+	if c.pages.all != (use{}) {
+		t.Errorf("still counted: %+v", c.pages.all)
 	}
 }

@@ -95,7 +95,7 @@ func NewChat(o ChatOptions) *Chat {
 	c.Update(o)
 	own := c.opts.Load()
 	c.prompts = newAdmission(&Options{AtOnce: own.AtOnce, Principals: own.Principals})
-	c.pages = newAdmission(&Options{AtOnce: own.Pages, Principals: own.Principals})
+	c.pages = newAdmission(&Options{AtOnce: own.Pages, MaxBody: own.MaxBytes, Principals: own.Principals})
 	c.ctx, c.end = context.WithCancelCause(context.Background())
 	return c
 }

@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"sync"
@@ -53,26 +54,40 @@ func (p *page) serve(request context.Context) {
 		return nil
 	})
 	for alive(""); ; alive("") {
-		kind, text, err := p.conn.ReadMessage()
-		if err == nil && kind != websocket.TextMessage {
-			err = errors.New("only text messages are expected")
-		}
-		if err != nil {
+		if err := p.receive(ctx); err != nil {
 			cancel(err)
 			break
-		}
-		m, err := readChatMessage(text)
-		if err == nil {
-			err = p.take(ctx, m)
-		}
-		if err != nil {
-			p.send(encodeChat(newRefused(m, err)))
 		}
 	}
 	writer.Wait()
 	if t, _ := p.place(); t != nil {
 		t.leave(p)
 	}
+}
+
+// receive reads a message and carries it out, until when its bytes count. An error ends the connection.
+func (p *page) receive(ctx context.Context) error {
+	kind, r, err := p.conn.NextReader()
+	switch {
+	case err != nil:
+		return err
+	case kind != websocket.TextMessage:
+		return errors.New("only text messages are expected")
+	}
+	held := &visit{admission: p.chat.pages, principal: p.caller.Principal.Name}
+	defer held.leave()
+	text, err := io.ReadAll(held.counted(r))
+	if err != nil {
+		return err
+	}
+	m, err := readChatMessage(text)
+	if err == nil {
+		err = p.take(ctx, m)
+	}
+	if err != nil {
+		p.send(encodeChat(newRefused(m, err)))
+	}
+	return nil
 }
 
 // take carries out a message. The error is sent to the page.
@@ -206,7 +221,7 @@ func (p *page) sayClose(request context.Context, err error) {
 	switch {
 	case errors.Is(err, errEnding), errors.Is(err, http.ErrServerClosed):
 		code = websocket.CloseGoingAway
-	case errors.Is(err, errSlow):
+	case errors.Is(err, errSlow), errors.Is(err, errCrowded):
 		code = websocket.CloseTryAgainLater
 	case errors.Is(err, websocket.ErrReadLimit):
 		code = websocket.CloseMessageTooBig
