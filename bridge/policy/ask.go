@@ -13,43 +13,29 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/match"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/rounds"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/spell"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-// ask carries out a request if a person approves it.
+// ask carries out a request if a person approves it, or has approved the call that it goes on with.
 func (s *session) ask(ctx context.Context, req *bridge.Request, c *Call, known *known, ruling Ruling) bridge.Reply {
-	a := Approval{
-		Principal: s.caller.Principal.Name, Client: clientName(s.caller), Model: req.Model, Method: req.Method, Target: c.Target,
-		Arguments: bytes.Clone(c.Arguments), Rule: ruling.Rule, Reason: ruling.Reason, Edit: ruling.Edit,
-	}
-	if c.Item != nil {
-		a.Server = c.Item.Member
-	}
 	model := req.Model // the request is not to be kept
 	vet := func(arguments []byte) error { return s.vet(known, model, arguments) }
-	var answer Answer
-	var by string
-	for found := false; !found; {
-		r, fault := s.opts.Desk.ask(ctx, a, vet)
-		if fault != nil {
-			return bridge.Failed(fault)
+	call, goesOn := s.opts.Desk.asking.Take(s.caller, req)
+	if !goesOn || call.Known.rule != ruling.Rule || call.Known.server != known.server() {
+		a := Approval{
+			Principal: s.caller.Principal.Name, Client: clientName(s.caller), Model: model, Method: req.Method, Server: known.server(), Target: c.Target,
+			Arguments: bytes.Clone(c.Arguments), Rule: ruling.Rule, Reason: ruling.Reason, Edit: ruling.Edit,
 		}
-		s.wait(ctx, req, r)
-		var err error
-		answer, by, found, err = s.opts.Desk.use(r)
-		switch {
-		case ctx.Err() != nil && (err != nil || !found):
-			ended := toolformat.Errorf(toolformat.Canceled, "canceled")
-			ended.NotRun = true
-			return bridge.Failed(ended)
-		case err == errUndecided:
-			return s.undecided(r)
-		case err != nil:
-			return bridge.Failed(toolformat.Errorf(toolformat.Unavailable, "%v", err))
+		answer, by, failed := s.answer(ctx, req, a, vet)
+		if failed.Err != nil {
+			return failed
 		}
+		call = rounds.Call[approved]{Known: approved{answer, by, a.Rule, a.Server}}
 	}
+	asked, answer, by := req, call.Known.Answer, call.Known.by
 	if !answer.Approve {
 		return denied(ruling.Rule, answer.Note, by)
 	}
@@ -70,10 +56,45 @@ func (s *session) ask(ctx context.Context, req *bridge.Request, c *Call, known *
 		return stopped.refusal()
 	}
 	reply := s.run(ctx, req, &bridge.Decision{Verdict: string(Allow), Rule: ruling.Rule, By: by})
-	if answer.Arguments != nil && reply.Err == nil {
+	switch {
+	case rounds.Asks(&reply):
+		if len(answer.Arguments) <= maxEnded {
+			s.opts.Desk.asking.Keep(s.caller, asked, &reply, call)
+		}
+	case answer.Arguments != nil && reply.Err == nil:
 		reply.Result = noted(reply.Result, answer)
 	}
 	return reply
+}
+
+// approved is a person's word about a call, and the rule that wants it for a server.
+type approved struct {
+	Answer
+	by, rule, server string
+}
+
+// answer waits for the answer about an Approval. Without one the reply says why.
+func (s *session) answer(ctx context.Context, req *bridge.Request, a Approval, vet func([]byte) error) (answer Answer, by string, failed bridge.Reply) {
+	for {
+		r, fault := s.opts.Desk.ask(ctx, a, vet)
+		if fault != nil {
+			return answer, "", bridge.Failed(fault)
+		}
+		s.wait(ctx, req, r)
+		answer, by, found, err := s.opts.Desk.use(r)
+		switch {
+		case ctx.Err() != nil && (err != nil || !found):
+			ended := toolformat.Errorf(toolformat.Canceled, "canceled")
+			ended.NotRun = true
+			return answer, "", bridge.Failed(ended)
+		case err == errUndecided:
+			return answer, "", s.undecided(r)
+		case err != nil:
+			return answer, "", bridge.Failed(toolformat.Errorf(toolformat.Unavailable, "%v", err))
+		case found:
+			return answer, by, failed
+		}
+	}
 }
 
 // edit returns a request with other arguments.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/rounds"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -42,6 +43,7 @@ type Desk struct {
 	stopped atomic.Pointer[stop]   // the one that callers are told of; nil without any
 	running atomic.Int64           // calls that nobody has to decide about any more
 	pages   atomic.Pointer[string] // of SetPages
+	asking  rounds.Calls[approved] // that run, and whose clients are asked for input
 
 	mu    sync.Mutex // guards what follows
 	opts  DeskOptions

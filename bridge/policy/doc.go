@@ -7,7 +7,8 @@
 // A [Desk] has the calls that wait for a person. The person is asked through the client where that can
 // show a form (elicitation), and at the same time by whoever watches the Desk: the console, a command. The
 // first answer counts. A call that is not decided in time ends with an error that names the approval; the
-// same call, of the same principal, finds what was decided since.
+// same call, of the same principal, finds what was decided since. What was decided holds for the retries with
+// which a client answers what the server has asked it, with the same arguments.
 //
 // # Files
 //

@@ -4,7 +4,8 @@
 // pattern: it has room for Burst calls, and every Per/Calls for one more. A call needs room in the bucket of
 // each rate that matches, and is refused with the time after which to try again. Which rates a caller has
 // depends on its profile. The operator has none. All callers use one bucket of a Rate that is shared. A Rate that is daily is a quota instead: a count of calls that
-// begins anew at midnight, which a [Store] keeps across restarts.
+// begins anew at midnight, which a [Store] keeps across restarts. The retries with which a client answers what the
+// server has asked it are not counted.
 //
 // rates.go has the [Buckets] and their wrapper, bucket.go one of them, quota.go a quota, use.go what is used of quotas,
 // tell.go what processes tell each other.

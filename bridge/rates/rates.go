@@ -12,6 +12,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/decision"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/match"
+	"github.com/mcpbridge/mcpbridge/bridge/internal/rounds"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/spell"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -41,6 +42,8 @@ type Buckets struct {
 	begun time.Time  // times are counted from it
 	all   map[key]*shared
 	most  int // buckets, before those that are not needed are removed
+
+	asking rounds.Calls[struct{}] // that have been counted, and whose clients are asked for input
 
 	unsent sync.Map               // of *bucket to key: those with uses that Used has not told of
 	onUsed atomic.Pointer[func()] // nil does nothing
@@ -80,7 +83,7 @@ func (b *Buckets) Wrap(source bridge.Source, rates Rates) bridge.Source {
 		if len(own) == 0 {
 			return below, nil
 		}
-		s := &session{Session: below, buckets: b, rates: own}
+		s := &session{Session: below, buckets: b, caller: caller, rates: own}
 		s.own, s.begun = b.use(key{principal: caller.Principal.Name, profile: profile}, own, rates.Store)
 		return s, nil
 	})
@@ -202,6 +205,7 @@ func (b *Buckets) leave(all []*shared) {
 type session struct {
 	bridge.Session
 	buckets *Buckets
+	caller  *bridge.Caller
 	rates   []Rate
 	own     []*shared // of rates
 	begun   time.Time
@@ -210,12 +214,20 @@ type session struct {
 
 // Do implements bridge.Session.
 func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
-	if req.Method == wire.MethodToolsCall {
+	if req.Method != wire.MethodToolsCall {
+		return s.Session.Do(ctx, req)
+	}
+	call, goesOn := s.buckets.asking.Take(s.caller, req)
+	if !goesOn {
 		if fault := s.take(req.Target); fault != nil {
 			return decision.Withheld(bridge.Failed(fault), match.Owner(ctx, s.Session, bridge.Tools, req.Target))
 		}
 	}
-	return s.Session.Do(ctx, req)
+	reply := s.Session.Do(ctx, req)
+	if rounds.Asks(&reply) {
+		s.buckets.asking.Keep(s.caller, req, &reply, call)
+	}
+	return reply
 }
 
 // take takes the room of a call of a tool from each of the buckets that it counts in, or from none.

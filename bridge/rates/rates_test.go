@@ -254,3 +254,41 @@ func TestTold(t *testing.T) {
 		}
 	})
 }
+
+// inquiring is a server of the modern era whose calls ask the client for input before they run.
+type inquiring struct{ bridge.Session }
+
+func (s inquiring) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
+	if req.Params.Get(wire.InputResponses) != nil {
+		return s.Session.Do(ctx, req)
+	}
+	reply := bridge.Result([]byte(`{"resultType":"input_required","inputRequests":{},"requestState":"one"}`), nil)
+	reply.Modern = true
+	return reply
+}
+
+// A call that goes on with the input that its server has asked for is not counted again.
+func TestRetryWithInput(t *testing.T) {
+	source := bridge.Wrap(sourcetest.NewFake(), func(below bridge.Session, _ *bridge.Caller) (bridge.Session, error) {
+		return inquiring{below}, nil
+	})
+	s := open(t, new(rates.Buckets).Wrap(source, rates.Rates{Common: []rates.Rate{{Match: "*", Calls: 1, Per: 24 * time.Hour}}}), named("ann", ""))
+	for _, step := range []struct {
+		params string
+		runs   bool
+	}{
+		{`{"name":"echo","arguments":{"a":1}}`, true},
+		{`{"name":"echo","arguments":{"a":2},"requestState":"one","inputResponses":{}}`, false},
+		{`{"name":"echo","arguments":{"a":1},"requestState":"one","inputResponses":{}}`, true},
+		{`{"name":"echo","arguments":{"a":1},"requestState":"one","inputResponses":{}}`, false},
+	} {
+		params, err := wire.SplitParams([]byte(step.params))
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply := s.Do(t.Context(), &bridge.Request{Method: wire.MethodToolsCall, Target: "echo", Params: &params})
+		if runs := reply.Err == nil; runs != step.runs {
+			t.Errorf("%s: %v", step.params, reply.Err)
+		}
+	}
+}

@@ -54,7 +54,7 @@ var rules = []struct {
 	// The centre, and below it the kinds of native tools and the wrappers of a source.
 	{"bridge", []string{"toolformat", "bridge/wire"}},
 	{"bridge/internal/native", []string{"toolformat", "bridge/wire"}},
-	{"bridge/internal/*", []string{"toolformat", "bridge/wire", "bridge/outbound", "bridge", "bridge/internal/native"}},
+	{"bridge/internal/*", []string{"toolformat", "bridge/wire", "bridge/outbound", "bridge", "bridge/internal/native", "bridge/internal/member"}},
 	{"bridge/sourcetest/...", with(centre, "bridge/sourcetest/...")},
 	{"bridge/openapi", with(centre, "bridge/internal/*", "bridge/rest")},  // whose definitions it writes
 	{"bridge/audit", with(centre, "bridge/internal/*", "bridge/observe")}, // whose calls it writes down
