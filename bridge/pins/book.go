@@ -204,7 +204,7 @@ func AcceptShown(text []byte, shown []Change) (after []byte, accepted, changed [
 // note takes a list into the book: the first one of a kind is accepted, of another one what is new or has
 // changed is held. It reports whether that changes the book. complete says that the list is the server's
 // current one.
-func (b *Book) note(kind bridge.ListKind, l *bridge.List, complete bool) (changed bool) {
+func (b *Book) note(kind bridge.ListKind, l *bridge.List, complete bool, h history) (changed bool) {
 	pins := b.kind(kind)
 	first := *pins == nil
 	if first {
@@ -221,6 +221,14 @@ func (b *Book) note(kind bridge.ListKind, l *bridge.List, complete bool) (change
 		size += len(raw)
 		return &Definition{digest(raw), raw}
 	}
+	hold := func(raw []byte) *Definition {
+		d := keep(raw)
+		if _, ended := h[d.Digest]; ended {
+			h[d.Digest] = true
+		}
+		changed = true
+		return d
+	}
 	for _, it := range l.Items {
 		p := (*pins)[it.Key]
 		switch {
@@ -228,10 +236,11 @@ func (b *Book) note(kind bridge.ListKind, l *bridge.List, complete bool) (change
 		case p == nil && first:
 			(*pins)[it.Key] = &Pin{Accepted: keep(it.Raw)}
 		case p == nil:
-			(*pins)[it.Key], changed = &Pin{Held: keep(it.Raw)}, true
-		case p.Accepted.is(it.Raw), p.Held.is(it.Raw):
+			(*pins)[it.Key] = &Pin{Held: hold(it.Raw)}
+		case p.Accepted.is(it.Raw), p.Held.is(it.Raw), h.stays(p.Held):
 		default:
-			(*pins)[it.Key], changed = &Pin{Accepted: p.Accepted, Held: keep(it.Raw)}, true
+			h.end(p.Held)
+			(*pins)[it.Key] = &Pin{Accepted: p.Accepted, Held: hold(it.Raw)}
 		}
 	}
 	return changed || first
@@ -239,7 +248,7 @@ func (b *Book) note(kind bridge.ListKind, l *bridge.List, complete bool) (change
 
 // drop forgets what is held and not in a list any more, which is the server's current one. It reports whether
 // that changes the book.
-func (b *Book) drop(kind bridge.ListKind, l *bridge.List) (changed bool) {
+func (b *Book) drop(kind bridge.ListKind, l *bridge.List, h history) (changed bool) {
 	pins, offered := *b.kind(kind), map[string]bool{}
 	for _, it := range l.Items {
 		if p := pins[it.Key]; p != nil && p.Held.is(it.Raw) {
@@ -248,16 +257,35 @@ func (b *Book) drop(kind bridge.ListKind, l *bridge.List) (changed bool) {
 	}
 	for name, p := range pins {
 		switch {
-		case p.Held == nil || offered[name]:
+		case p.Held == nil || offered[name] || h.stays(p.Held):
 			continue
 		case p.Accepted == nil:
 			delete(pins, name)
 		default:
 			pins[name] = &Pin{Accepted: p.Accepted}
 		}
+		h.end(p.Held)
 		changed = true
 	}
 	return changed
+}
+
+// A history has the digests of definitions that were held back until a list did not have them. It is true of those
+// that were listed again: callers see different lists, and what is held is not to change with each of them.
+type history map[string]bool
+
+// stays reports whether a definition stays held back, whatever lists have. d may be nil.
+func (h history) stays(d *Definition) bool { return d != nil && h[d.Digest] }
+
+// end notes that a definition is not held back any more. d may be nil.
+func (h history) end(d *Definition) {
+	if d == nil || h[d.Digest] {
+		return
+	}
+	if len(h) >= maxPins {
+		clear(h)
+	}
+	h[d.Digest] = false
 }
 
 // size returns how many bytes of definitions the book has.

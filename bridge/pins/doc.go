@@ -25,7 +25,7 @@
 //
 // The first list of a kind is accepted as it is, except that a list without tools may be that of a server
 // which waits for a login. A server that shows its callers different lists has one Book for all, and what is
-// held back of it is not forgotten ([Options.PerCaller]).
+// held back of it is not forgotten ([Options.PerCaller]), nor what was once, and is listed again.
 //
 // # The store
 //

@@ -73,6 +73,47 @@ func TestForgottenElsewhere(t *testing.T) {
 	}
 }
 
+// counting counts the changes of a store.
+type counting struct {
+	store
+	n int
+}
+
+func (c *counting) Update(change func([]byte) ([]byte, error)) error {
+	c.n++
+	return c.store.Update(change)
+}
+
+// Of callers that see different lists not each changes what is held back.
+func TestListsOfCallers(t *testing.T) {
+	for _, perCaller := range []bool{false, true} {
+		src, kept := &server{}, &counting{}
+		s := open(t, pins.New(src, pins.Options{Store: kept, PerCaller: perCaller}), nil)
+		look := func(about string, tools ...string) {
+			src.set(bridge.Tools, tools...)
+			list(t, s, bridge.Tools)
+			src.about = `{"instructions":"` + about + `"}`
+			s.Do(t.Context(), &bridge.Request{Method: wire.MethodDiscover})
+		}
+		all := func() {
+			look("Be kind.", tool("a", "adds"))
+			look("Be brief.", tool("a", "adds roots"), tool("c", "counts"))
+			look("Be wordy.", tool("a", "adds samples"))
+		}
+		for range 3 {
+			all()
+		}
+		before, text := kept.n, string(kept.text)
+		all()
+		if kept.n != before || string(kept.text) != text {
+			t.Errorf("it is written %d times: %s, was %s", kept.n-before, kept.text, text)
+		}
+		if got := names(kept.accept(t, "")); got != "[a c instructions]" {
+			t.Errorf("%s are accepted", got)
+		}
+	}
+}
+
 // Of callers that see different definitions nothing is kept for each look.
 func TestTwoLists(t *testing.T) {
 	src := &server{}

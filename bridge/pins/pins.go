@@ -48,6 +48,7 @@ type Pins struct {
 
 	mu     sync.Mutex      // held while the store is read or changed; guards what follows
 	logged map[string]bool // warnings that have been logged
+	past   history
 }
 
 // book is a Book that does not change any more.
@@ -69,7 +70,7 @@ type view struct {
 // New wraps the source of a server.
 func New(source bridge.Source, opts Options) *Pins {
 	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
-	return &Pins{source: source, opts: opts, logged: map[string]bool{}}
+	return &Pins{source: source, opts: opts, logged: map[string]bool{}, past: history{}}
 }
 
 // Open implements bridge.Source.
@@ -193,18 +194,18 @@ func (p *Pins) note(kind bridge.ListKind, l *bridge.List, complete bool) *book {
 		}
 	}
 	take := func(b *Book) (changed bool) {
-		changed = b.note(kind, l, complete)
+		changed = b.note(kind, l, complete, p.past)
 		if complete && !p.opts.PerCaller {
-			changed = b.drop(kind, l) || changed
+			changed = b.drop(kind, l, p.past) || changed
 		}
 		return changed
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	copied := b.clone()
 	if !take(copied) {
 		return b
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	var noted *book
 	err := p.opts.Store.Update(func(text []byte) ([]byte, error) {
 		now, err := Parse(text)
