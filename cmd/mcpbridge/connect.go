@@ -273,9 +273,19 @@ func (e *clientEditor) revoke(c *clients.Client, files []*clients.File, path str
 	switch {
 	case err != nil:
 		e.fault(tokens.Path(path), err)
-	case tokenIn(files, c.Name, issued) != "" && !e.dryRun:
+	case e.dryRun:
+	case tokenIn(files, c.Name, issued) != "", e.hadToken(files, c.Name, issued):
 		e.endToken(c, path)
 	}
+}
+
+// hadToken reports whether a file of a client that was deleted may have had a token of those issued.
+func (e *clientEditor) hadToken(files []*clients.File, name string, issued []tokens.Token) bool {
+	return !e.project && slices.ContainsFunc(issued, func(t tokens.Token) bool { return t.Name == name }) &&
+		slices.ContainsFunc(files, func(f *clients.File) bool {
+			text, err := readFile(f.Open())
+			return err == nil && text == nil
+		})
 }
 
 // endToken removes the token of a client from those of the config at a path.
