@@ -56,8 +56,14 @@ func (r *remote) approvals(ctx context.Context) (all []policy.Approval, asks boo
 		if err := json.Unmarshal(line, &a); err != nil {
 			return err
 		}
-		if asks = asks || a.Asks; a.ID != "" {
+		asks = asks || a.Asks
+		i := slices.IndexFunc(all, func(known policy.Approval) bool { return known.ID == a.ID })
+		switch {
+		case a.ID == "":
+		case i < 0:
 			all = append(all, a.Approval)
+		case all[i].State == policy.Pending: // as another node of its cluster has it, which may know more
+			all[i] = a.Approval
 		}
 		return nil
 	})

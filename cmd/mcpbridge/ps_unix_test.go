@@ -94,6 +94,19 @@ func TestDecideAtOneNode(t *testing.T) {
 	}
 }
 
+// Nodes of a cluster have the same approvals, of which one may know sooner that it was decided.
+func TestApprovalsOfNodes(t *testing.T) {
+	setFolders(t)
+	pending, denied := `{"id":"A","state":"pending","target":"pay"}`+"\n", `{"id":"A","state":"denied","target":"pay"}`+"\n"
+	answerAll(t, pending)
+	answerAll(t, denied)
+	answerAll(t, pending+`{"id":"B","state":"pending","target":"read"}`+"\n")
+	code, out, errs := runWith("approvals", "--json")
+	if code != exitDone || strings.Count(out, `"id"`) != 2 || strings.Count(out, `"denied"`) != 1 {
+		t.Errorf("exit code %d: %s%s", code, out, errs)
+	}
+}
+
 // answerAll is a program that answers all commands with a text.
 func answerAll(t *testing.T, text string) {
 	path := filepath.Join(t.TempDir(), config.FileName)
