@@ -163,15 +163,26 @@ func (p *Package) front(program string, runtime []string, env []Pair) (front []s
 			front = append(front, "-e", pair.Name)
 		}
 		if last := p.Identifier[strings.LastIndexByte(p.Identifier, '/')+1:]; strings.ContainsAny(last, ":@") {
-			return front, p.Identifier
+			return front, p.imageHost() + p.Identifier
 		}
-		return front, at(":")
+		return front, p.imageHost() + at(":")
 	case "dnx":
 		if p.isElsewhere("api.nuget.org") {
 			front = append(front, "--source="+p.BaseURL)
 		}
 	}
 	return front, at("@")
+}
+
+// imageHost returns what stands before the identifier of an image that is in another registry than Docker's, and does
+// not say so itself.
+func (p *Package) imageHost() string {
+	first, _, more := strings.Cut(p.Identifier, "/")
+	named := more && (strings.ContainsAny(first, ".:") || first == "localhost")
+	if u, err := url.Parse(p.BaseURL); err == nil && !named && p.isElsewhere("docker.io") && u.Host != "hub.docker.com" && !strings.HasSuffix(u.Host, ".docker.io") {
+		return u.Host + "/"
+	}
+	return ""
 }
 
 // isElsewhere reports whether a package is in another registry than the usual one.
