@@ -36,11 +36,11 @@ func newPinned(t *testing.T) *pinned {
 	p.config = filepath.Join(p.dir, "mcpbridge.json")
 	p.env = []string{"GORACE=atexit_sleep_ms=0", "XDG_CACHE_HOME=" + p.dir, "XDG_CONFIG_HOME=" + p.dir, "XDG_STATE_HOME=" + p.dir,
 		"XDG_RUNTIME_DIR=" + run, "MCPBRIDGE_SECRET_KEY=" + testSecretKey}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*patience) // for many steps
 	t.Cleanup(cancel)
 	p.ctx = ctx
 	for _, tools := range []string{"read", "read,send"} {
-		text := `{"mcpServers": {"notes": {"command": "fakeserver", "args": ["--tools", "` + tools + `"], "pin": true}}}`
+		text := `{"mcpServers": {"notes": {"command": "fakeserver", "args": ["--tools", "` + tools + `"], "pin": true, "connectTimeout": "1m"}}}`
 		if err := os.WriteFile(p.config, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func (p *pinned) run(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := p.command(append(args, "--config", p.config)...)
 	out, _ := cmd.CombinedOutput()
-	return string(out)
+	return withoutWaiting(string(out))
 }
 
 func (p *pinned) command(args ...string) *exec.Cmd {
@@ -89,7 +89,7 @@ func TestAcceptedIsAnnounced(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				var opts []client.ClientOption
+				opts := []client.ClientOption{client.WithDiscoverTimeout(patience)}
 				if legacy {
 					//lint:ignore SA1019 the legacy era is what this case is about
 					opts = append(opts, client.WithLegacyProtocolOnly())

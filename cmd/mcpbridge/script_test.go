@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 //
 // Beside testscript's own commands there are:
 //
-//	exits CODE COMMAND…   runs a command that ends with that exit code
+//	exits CODE COMMAND…   runs a command that ends with that exit code; stderr has no lines that say what it waits for
 //	talk FILE COMMAND…    runs a command that exits with 0; it reads FILE, and then the end when each request has its response
 //	serve ARG…            runs mcpbridge serve until it says where it listens: $URL, and $ADDR without the scheme
 //	get PATH              fetches $URL/PATH and prints the status and the body
@@ -75,6 +75,10 @@ func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	code := "0"
 	err := ts.Exec(args[1], args[2:]...)
+	if printed := ts.ReadFile("stderr"); withoutWaiting(printed) != printed {
+		io.WriteString(ts.Stdout(), ts.ReadFile("stdout"))
+		io.WriteString(ts.Stderr(), withoutWaiting(printed))
+	}
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		code = strconv.Itoa(exit.ExitCode())
 	} else {
@@ -83,6 +87,18 @@ func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
 	if code != args[0] {
 		ts.Fatalf("exit code %s, not %s", code, args[0])
 	}
+}
+
+// withoutWaiting returns what a command has printed without the lines about servers that take long, as they may on a
+// machine under load.
+func withoutWaiting(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "mcpbridge: waiting for ") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
 }
 
 func cmdTalk(ts *testscript.TestScript, neg bool, args []string) {
