@@ -149,10 +149,10 @@ func (k *Keys) verify(state tls.ConnectionState) error {
 	return nil
 }
 
-// refusedLink names the likely cause of an error of a handshake that the other end has refused.
+// refusedLink names the likely cause of an error of a handshake, or of a link after it, that the other end has refused.
 func refusedLink(err error) error {
 	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "remote error" {
-		return fmt.Errorf("the other node refuses this one, as of another secret (cluster.secrets): %w", err)
+		return fmt.Errorf("the other node refuses this one, as of another secret (cluster.secrets): %w", op)
 	}
 	return err
 }

@@ -177,6 +177,19 @@ func TestForwardRefused(t *testing.T) {
 	}
 }
 
+// A node whose current secret another one does not have learns that before it sends anything there.
+func TestForwardNewSecret(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	p := newPair(t, fleettest.Keys(t, other, secret), fleettest.Keys(t), func(http.ResponseWriter, *http.Request) { t.Error("reached") })
+	if _, err := fleet.Dial(t.Context(), p.from, "b", p.epoch); err == nil || !strings.Contains(err.Error(), "refuses this one, as of another secret (cluster.secrets)") {
+		t.Error(err)
+	}
+	w, r := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/mcp", nil)
+	if sent, err := p.from.Forward(w, r, p.to.Addr().String(), ""); sent || err == nil {
+		t.Errorf("sent %t, %v", sent, err)
+	}
+}
+
 // A link that is lost at once is opened again at once.
 func TestForwardAgain(t *testing.T) {
 	sourcetest.NoLeaks(t)

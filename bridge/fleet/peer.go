@@ -300,6 +300,10 @@ func (p *peer) open() {
 	c, acceptsDirect, err := p.node.dial(p.ctx, p.url, p.run, subprotocol)
 	if err == nil {
 		link = mux.New(c, true, peerTerms())
+		if err = link.Hear(p.ctx); err != nil { // the other end may not have accepted the certificate of this one
+			link.Close()
+			link, err = nil, refusedLink(err)
+		}
 	}
 	p.mu.Lock()
 	level := slog.LevelWarn

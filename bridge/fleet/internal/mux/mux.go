@@ -3,6 +3,7 @@ package mux
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -46,6 +47,7 @@ type Mux struct {
 	terms  Terms
 	opened chan struct{} // holds a token when Accept may go on
 	done   chan struct{} // closed when the link is lost, or closed
+	first  chan struct{} // closed when something has come
 	heard  atomic.Bool   // something has come since the last look
 	full   atomic.Int32  // writers that wait for room in out
 
@@ -70,7 +72,7 @@ type Terms struct {
 
 // New begins a link on a connection. The end that has opened it is the client.
 func New(conn net.Conn, client bool, t Terms) *Mux {
-	m := &Mux{conn: conn, terms: t, opened: make(chan struct{}, 1), done: make(chan struct{}), streams: map[uint32]*Stream{}}
+	m := &Mux{conn: conn, terms: t, opened: make(chan struct{}, 1), done: make(chan struct{}), first: make(chan struct{}), streams: map[uint32]*Stream{}}
 	m.room.L = &m.mu
 	if client {
 		m.last = 1
@@ -78,6 +80,20 @@ func New(conn net.Conn, client bool, t Terms) *Mux {
 	go m.read()
 	go m.watch()
 	return m
+}
+
+// Hear asks the other end for a sign that it is there, and waits until something comes from it, or the link is lost, or ctx
+// ends.
+func (m *Mux) Hear(ctx context.Context) error {
+	m.sendLater(framePing, 0, nil)
+	select {
+	case <-m.first:
+		return nil
+	case <-m.done:
+		return m.err()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // Open opens a stream. The other end hears of it with the first data.
@@ -317,8 +333,11 @@ func (m *Mux) watch() {
 // read reads frames until the link is lost.
 func (m *Mux) read() {
 	in, header := bufio.NewReaderSize(m.conn, 4*frameBytes), make([]byte, frameHeader)
-	for {
+	for n := 0; ; n++ {
 		_, err := io.ReadFull(in, header)
+		if err == nil && n == 0 {
+			close(m.first)
+		}
 		if err == nil {
 			m.heard.Store(true)
 			kind := binary.BigEndian.Uint32(header)
