@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -63,11 +64,12 @@ func (n *Node) dial(ctx context.Context, url string, to run, protocol string) (c
 	header := http.Header{runHeader: {to.String()}, challengeHeader: {challenge}}
 	ws, response, err := dialer.DialContext(ctx, "ws"+strings.TrimPrefix(strings.TrimSuffix(url, "/"), "http")+peerPath, header)
 	if err != nil {
-		if response != nil {
-			response.Body.Close()
-			if n.proves(response.Header.Get(proofHeader), challenge, url, to) {
-				err = errOtherRun
-			}
+		switch {
+		case response == nil:
+		case n.proves(response.Header.Get(proofHeader), challenge, url, to):
+			err = errOtherRun
+		default:
+			err = fmt.Errorf("expected a node that speaks %s (is its cluster.address right, and its version that of this one?), got %w", protocol, refusal(response))
 		}
 		return nil, false, err
 	}

@@ -190,6 +190,26 @@ func TestForwardNewSecret(t *testing.T) {
 	}
 }
 
+// An answer that opens no link is told, and what was expected.
+func TestForwardOtherVersion(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	later := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "upgrade the older one", http.StatusBadRequest)
+	}))
+	defer later.Close()
+	nats := fleettest.NATS(t)
+	newNode(t, nats, fleettest.Keys(t), "b", later.URL)
+	e := fleettest.Engine(t, nats, "a")
+	e.Announce(engine.Node{})
+	from := fleet.New(fleet.Options{Keys: fleettest.Keys(t), Engine: e, Name: "a"})
+	defer from.Close()
+	fleettest.Await(t, e, 2)
+	const want = "expected a node that speaks mcpbridge-peer.1 (is its cluster.address right, and its version that of this one?), got HTTP 400 Bad Request: upgrade the older one"
+	if _, err := fleet.Dial(t.Context(), from, "b", e.Nodes()[1].Epoch); err == nil || err.Error() != want {
+		t.Error(err)
+	}
+}
+
 // A link that is lost at once is opened again at once.
 func TestForwardAgain(t *testing.T) {
 	sourcetest.NoLeaks(t)
