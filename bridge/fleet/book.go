@@ -26,7 +26,8 @@ func (n *Node) Book(name string, most time.Duration) *Book {
 }
 
 // Strict makes a value that was sealed under a secret that this node does not have an error of Get and Add, and an empty
-// value of Watch. Otherwise it counts as none. It returns b, and is called before any method of it.
+// value of Watch. Otherwise it counts as none, of which Watch does not tell: what is known of the key before that stays, as
+// who takes it for removed would put back something older. It returns b, and is called before any method of it.
 func Strict(b *Book) *Book {
 	b.strict = true
 	return b
