@@ -172,7 +172,7 @@ func (b *Book) written(of *batch, err error) (refused []byte) {
 		b.clear()
 	}
 	for _, e := range of.begun {
-		e.unwritten, e.err = false, err
+		e.unwritten, e.err, e.moves = false, err, b.moves
 		if prior := b.prior(&e.Call); prior != e {
 			e.prior = prior
 		}

@@ -39,7 +39,7 @@ const (
 type entry struct {
 	Call
 	answer answer
-	moves  int // of the file, when the entry was made
+	moves  int // of the file that has its line
 
 	own       bool          // this process makes the call
 	unwritten bool          // its line is not in the file yet
@@ -109,7 +109,7 @@ func (b *Book) enter(e *entry, t *tool, again bool) (own, busy *entry, reply bri
 // add adds a call that begins. b.mu is held.
 func (b *Book) add(e *entry) {
 	b.number++
-	e.ID, e.Begun, e.Outcome, e.moves = id(b.instance, b.number), time.Now(), Unknown, b.moves
+	e.ID, e.Begun, e.Outcome = id(b.instance, b.number), time.Now(), Unknown
 	if e.Key != "" {
 		e.done = make(chan struct{})
 		b.keys[e.keyed()] = e
@@ -307,7 +307,7 @@ func (b *Book) followBegun(r *record) {
 	if b.known[r.ID] != nil || time.Since(r.Begun) > b.opts.Keep { // an old file may have it, too
 		return
 	}
-	e := &entry{Call: r.Call, moves: b.moves}
+	e := &entry{Call: r.Call, moves: b.file.Moves()}
 	b.known[e.ID] = e
 	b.doubts[e.same()] = e
 	if e.Key == "" {

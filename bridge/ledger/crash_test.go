@@ -140,6 +140,28 @@ func TestRotation(t *testing.T) {
 	}
 }
 
+// While one of two processes makes no call, the other one fills more files than are kept. Either one knows the keys that the
+// files have.
+func TestIdle(t *testing.T) {
+	opts, bank := ledger.Options{Path: filepath.Join(t.TempDir(), "ledger.jsonl"), MaxBytes: 1000, Files: 2}, &tools{}
+	idle, busy := dial(t, open(t, opts), bank), dial(t, open(t, opts), bank)
+	call := func(c client, keys ...string) {
+		for _, key := range keys {
+			c.expect(c.call("pay", `,"idempotencyKey":"`+key+`"`), `"n":1`)
+		}
+	}
+	call(busy, "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p")
+	call(idle, "own", "m", "n", "o", "p")
+	if bank.paid != 17 {
+		t.Errorf("paid %d times, want 17", bank.paid)
+	}
+	call(busy, "q", "r", "s")
+	call(idle, "t", "own")
+	if bank.paid != 21 {
+		t.Errorf("paid %d times, want 21", bank.paid)
+	}
+}
+
 // Whatever a file has, it is read, and a key whose line is whole counts.
 func FuzzOpen(f *testing.F) {
 	f.Add([]byte(`{"id":"A-1","time":"2126-11-27T06:38:40.123Z","tool":"pay","arguments":"x","key":"y"}` + "\n" + `{"id":"A-1","time":"2126-11-27T06:38:41.000Z","outcome":"ran","result":{}}`))

@@ -12,12 +12,14 @@ import (
 // chunk is how many bytes are read at once. A longer line is read in one piece.
 const chunk = 256 << 10
 
-// followOld gives the lines of old files to Follow, from one on to the latest.
+// followOld gives the lines of old files to Follow, from one on to the latest. Meanwhile Moves is what it was when they
+// were written.
 func (f *File) followOld(from int) error {
 	for n := from; n > 0; n-- {
 		if err := f.followFrom(f.Old(n), 0); err != nil {
 			return err
 		}
+		f.moves++
 	}
 	return nil
 }
@@ -51,14 +53,19 @@ func (f *File) followMoved() error {
 	if err != nil {
 		return err
 	}
+	f.moves++
 	for n := 1; n <= f.Keep; n++ {
-		if info, err := os.Stat(f.Old(n)); err == nil && os.SameFile(info, f.info) {
-			f.moves += n
+		if info, err := os.Stat(f.Old(n)); err == nil && (os.SameFile(info, f.info) || f.isBefore(info)) {
 			return f.followOld(n - 1)
 		}
 	}
-	f.moves += f.Keep + 1 // or it was removed
-	return f.followOld(f.Keep)
+	return f.followOld(f.Keep) // it is not kept any more
+}
+
+// isBefore reports whether a file is the one that was the latest old one when the file was opened, and that nobody has
+// written to since: another program has taken the file from its place behind that.
+func (f *File) isBefore(info fs.FileInfo) bool {
+	return f.before != nil && os.SameFile(info, f.before) && info.ModTime().Equal(f.before.ModTime())
 }
 
 // follow gives the lines up to a place in the file to Follow.

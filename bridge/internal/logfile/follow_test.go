@@ -91,10 +91,15 @@ func TestMovedByAnother(t *testing.T) {
 	})
 }
 
-// A file that another program has moved is made anew, at the latest after lookEvery.
+// A file that another program has moved is made anew, at the latest after lookEvery. The old files are still the same.
 func TestMovedByStranger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := File{Path: filepath.Join(t.TempDir(), "f"), Most: 100, Unlocked: true, Follow: func([]byte) {}}
+		var lines []string
+		f := File{Path: filepath.Join(t.TempDir(), "f"), Most: 100, Keep: 2, Unlocked: true}
+		f.Follow = func(line []byte) { lines = append(lines, string(line)) }
+		if err := os.WriteFile(f.Old(1), []byte("old\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 		if err := f.Open(); err != nil {
 			t.Fatal(err)
 		}
@@ -112,6 +117,9 @@ func TestMovedByStranger(t *testing.T) {
 		write("b\n")
 		if text, _ := os.ReadFile(f.Path); string(text) != "b\n" {
 			t.Errorf("the file has %q", text)
+		}
+		if n := strings.Count(strings.Join(lines, " "), "old"); n != 1 || f.Moves() != 1 {
+			t.Errorf("followed %q, moved %d times", lines, f.Moves())
 		}
 	})
 }

@@ -31,6 +31,7 @@ type File struct {
 	lock   lock
 	file   *os.File // nil after a failure
 	info   fs.FileInfo
+	before fs.FileInfo // of the latest old file then; nil without one
 	size   int64
 	read   int64     // up to which Follow has had the file
 	looked time.Time // when it was at the path
@@ -54,6 +55,7 @@ func (f *File) Open() error {
 		return err
 	}
 	defer f.Unlock()
+	f.moves = -f.Keep // of the oldest
 	if err := f.followOld(f.Keep); err != nil {
 		return err
 	}
@@ -78,6 +80,7 @@ func (f *File) open() error {
 		file.Close()
 		return err
 	}
+	f.before, _ = os.Stat(f.Old(1))
 	f.file, f.size, f.read, f.torn = file, f.info.Size(), 0, false
 	if f.size > 0 {
 		var last [1]byte
@@ -97,7 +100,8 @@ func (f *File) Close() {
 	}
 }
 
-// Moves returns how often the file has become an old one since it was opened, as far as Write has noticed.
+// Moves returns how often the file has become an old one since it was opened, as far as Write has noticed. While Follow is
+// given the lines of an old file it is what it was when that was the file, which is less than 0 for those that Open found.
 func (f *File) Moves() int { return f.moves }
 
 // Write appends lines. An error beside lines that were written is that the file could not be rotated.
