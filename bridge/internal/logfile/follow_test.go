@@ -124,6 +124,30 @@ func TestMovedByStranger(t *testing.T) {
 	})
 }
 
+// What others write to a file that another program has emptied is followed.
+func TestEmptied(t *testing.T) {
+	var lines []string
+	f := File{Path: filepath.Join(t.TempDir(), "f"), Most: 1000, Follow: func(line []byte) { lines = append(lines, string(line)) }}
+	if err := f.Open(); err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, step := range []func() error{
+		func() error { _, err := f.Write([]byte("one\ntwo\nthree\n")); return err },
+		func() error { return os.Truncate(f.Path, 0) },
+		func() error { return os.WriteFile(f.Path, []byte("other\n"), 0o600) },
+		func() error { _, err := f.Write([]byte("four\n")); return err },
+		f.Catch,
+	} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(lines, []string{"other"}) {
+		t.Errorf("followed %q", lines)
+	}
+}
+
 // Old files stay while the file cannot be moved, however often that is tried.
 func TestNotRotated(t *testing.T) {
 	f := File{Path: filepath.Join(t.TempDir(), "f"), Keep: 3}

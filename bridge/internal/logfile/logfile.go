@@ -214,6 +214,9 @@ func (f *File) look() (moved bool) {
 		return true
 	}
 	f.size, f.looked = info.Size(), time.Now()
+	if f.read > f.size { // another program has emptied it
+		f.read = 0
+	}
 	return false
 }
 
