@@ -157,6 +157,8 @@ func (b *Book) refuse(c *Call, prior *entry) (busy *entry, reply bridge.Reply) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
+	case prior.Outcome == NotRun: // since it was found: the key is free
+		return prior, reply
 	case prior.Arguments != c.Arguments:
 		return nil, bridge.Failed(otherArguments(&prior.Call))
 	case prior.underWay():
