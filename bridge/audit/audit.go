@@ -27,14 +27,21 @@ type Options struct {
 
 // A Log is a file to which a line is written for each call.
 type Log struct {
-	opts   Options
 	reader *observe.Reader
-	file   logfile.File
-	last   last
-	lines  []byte
 	faulty bool // the last attempt to write has failed
 	ended  chan struct{}
 	closed sync.Once
+
+	mu    sync.Mutex // guards chain, and is held during an attempt
+	chain *chain
+}
+
+// chain is the file of a Log, with its settings.
+type chain struct {
+	opts  Options
+	file  logfile.File
+	last  last
+	lines []byte
 }
 
 // last is the line at the end of the chain.
@@ -46,41 +53,55 @@ type last struct {
 // Open writes a line for each call of a stream from now on, until Close. While it cannot, the calls that end
 // wait, once there are some thousands of them.
 func Open(s *observe.Stream, opts Options) (*Log, error) {
-	l := &Log{
-		opts:  opts,
-		file:  logfile.File{Path: opts.Path, Most: int64(cmp.Or(opts.MaxBytes, 16<<20)), Keep: cmp.Or(opts.Files, 4)},
-		ended: make(chan struct{}),
-	}
-	l.opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
-	l.file.Resolve()
-	l.file.Follow = l.last.follow
-	if err := l.open(); err != nil {
+	c, err := open(opts)
+	if err != nil {
 		return nil, err
 	}
+	l := &Log{chain: c, ended: make(chan struct{})}
 	l.reader = s.Read(observe.Reading{Arguments: true, All: true}, l.write)
 	return l, nil
 }
 
-// open opens the file, and finds where the chain ends.
-func (l *Log) open() error {
-	if err := l.file.Lock(); err != nil {
+// Configure changes the settings, for all calls that have no line yet. After an error they are what they were.
+func (l *Log) Configure(opts Options) error {
+	next, err := open(opts)
+	if err != nil {
 		return err
 	}
-	defer l.file.Unlock()
-	if err := l.file.Open(); err != nil {
-		return err
-	}
-	if head, _, _ := readHead(l.file.Path); l.last.Count == 0 || head.Count > l.last.Count {
-		l.last = head // lines were removed: the next one tells that
-	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.chain.file.Close()
+	l.chain = next
 	return nil
+}
+
+// open opens a file, and finds where its chain ends.
+func open(opts Options) (*chain, error) {
+	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
+	c := &chain{opts: opts, file: logfile.File{Path: opts.Path, Most: int64(cmp.Or(opts.MaxBytes, 16<<20)), Keep: cmp.Or(opts.Files, 4)}}
+	c.file.Resolve()
+	c.file.Follow = c.last.follow
+	if err := c.file.Lock(); err != nil {
+		return nil, err
+	}
+	defer c.file.Unlock()
+	if err := c.file.Open(); err != nil {
+		return nil, err
+	}
+	if head, _, _ := readHead(c.file.Path); c.last.Count == 0 || head.Count > c.last.Count {
+		c.last = head // lines were removed: the next one tells that
+	}
+	return c, nil
 }
 
 // Close writes the calls that have ended so far, for up to 5 s.
 func (l *Log) Close() {
 	l.closed.Do(func() { close(l.ended) })
 	l.reader.Close()
-	l.file.Close()
+	if l.mu.TryLock() { // else an attempt takes longer than that
+		defer l.mu.Unlock()
+		l.chain.file.Close()
+	}
 }
 
 // pause is the time between two attempts to write.
@@ -89,12 +110,12 @@ const pause = time.Second
 // write writes lines for calls, however long it takes.
 func (l *Log) write(calls []observe.Call) {
 	for {
-		left, err := l.tryWrite(calls)
+		c, left, err := l.tryWrite(calls)
 		if calls = left; err != nil && !l.faulty {
-			l.opts.Log.Error("the audit cannot be written, and calls will wait for it: it is tried again every second", "file", l.file.Path, "error", err)
+			c.opts.Log.Error("the audit cannot be written, and calls will wait for it: it is tried again every second", "file", c.file.Path, "error", err)
 		}
 		if err == nil && l.faulty {
-			l.opts.Log.Info("the audit is written again", "file", l.file.Path)
+			c.opts.Log.Info("the audit is written again", "file", c.file.Path)
 		}
 		if l.faulty = err != nil; !l.faulty {
 			return
@@ -102,45 +123,53 @@ func (l *Log) write(calls []observe.Call) {
 		select {
 		case <-time.After(pause):
 		case <-l.ended:
-			if left, err = l.tryWrite(calls); len(left) > 0 {
-				l.opts.Log.Error("calls are missing in the audit", "file", l.file.Path, "calls", len(left), "error", err)
+			if c, left, err = l.tryWrite(calls); len(left) > 0 {
+				c.opts.Log.Error("calls are missing in the audit", "file", c.file.Path, "calls", len(left), "error", err)
 			}
 			return
 		}
 	}
 }
 
+// tryWrite is an attempt to write lines for calls, and returns of which file.
+func (l *Log) tryWrite(calls []observe.Call) (c *chain, left []observe.Call, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	left, err = l.chain.tryWrite(calls)
+	return l.chain, left, err
+}
+
 // tryWrite returns the calls that are yet to be written, with an error. Without any, that is one of the head file.
-func (l *Log) tryWrite(calls []observe.Call) (left []observe.Call, err error) {
-	if err := l.file.Lock(); err != nil {
+func (c *chain) tryWrite(calls []observe.Call) (left []observe.Call, err error) {
+	if err := c.file.Lock(); err != nil {
 		return calls, err
 	}
-	defer l.file.Unlock()
-	if err := l.file.Catch(); err != nil {
+	defer c.file.Unlock()
+	if err := c.file.Catch(); err != nil {
 		return calls, err
 	}
-	next := l.last
-	l.lines = l.lines[:0]
+	next := c.last
+	c.lines = c.lines[:0]
 	for i := range calls {
-		from := len(l.lines)
-		l.lines = l.appendLine(l.lines, &calls[i], next)
-		next.end(l.lines[from : len(l.lines)-1])
+		from := len(c.lines)
+		c.lines = c.appendLine(c.lines, &calls[i], next)
+		next.end(c.lines[from : len(c.lines)-1])
 		next.Count++
 	}
 	if len(calls) > 0 {
-		if written, err := l.file.Write(l.lines); !written {
+		if written, err := c.file.Write(c.lines); !written {
 			return calls, err
 		}
 	}
-	l.last = next
-	return nil, l.keepHead()
+	c.last = next
+	return nil, c.keepHead()
 }
 
 // keepHead writes to the head file where the chain ends. It overwrites that file, since a new one each time would cost
 // more than the lines do. The lock is held.
-func (l *Log) keepHead() error {
-	text, _ := json.Marshal(l.last) // cannot fail
-	f, err := os.OpenFile(l.file.Path+headSuffix, os.O_WRONLY|os.O_CREATE, 0o600)
+func (c *chain) keepHead() error {
+	text, _ := json.Marshal(c.last) // cannot fail
+	f, err := os.OpenFile(c.file.Path+headSuffix, os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}

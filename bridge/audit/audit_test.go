@@ -215,6 +215,7 @@ func TestUnwritable(t *testing.T) {
 			close(done)
 		}()
 		time.Sleep(time.Minute)
+		synctest.Wait() // no attempt is under way
 		select {
 		case <-done:
 			t.Error("no call has waited")
@@ -230,6 +231,35 @@ func TestUnwritable(t *testing.T) {
 			t.Errorf("the chain is %+v", chain)
 		}
 	})
+}
+
+// Calls that end while the settings change have one line. Settings that are refused change nothing.
+func TestConfigure(t *testing.T) {
+	dir := t.TempDir()
+	opts := audit.Options{Path: filepath.Join(dir, "audit.jsonl"), MaxBytes: 100_000, Files: 100}
+	l, session := begin(t, opts)
+	const calls = 2000
+	done := make(chan bool)
+	go func() {
+		for range calls {
+			call(t, session, "a")
+		}
+		close(done)
+	}()
+	for range 50 {
+		opts.Values = !opts.Values
+		if err := l.Configure(opts); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Configure(audit.Options{Path: dir}); err == nil {
+			t.Error("a folder for a file")
+		}
+	}
+	<-done
+	l.Close()
+	if chain := verify(t, opts.Path, "<nil>"); chain.Last != calls {
+		t.Errorf("the chain is %+v", chain)
+	}
 }
 
 // While the file that says where the chain ends cannot be written, a call has one line.

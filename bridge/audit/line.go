@@ -15,14 +15,14 @@ import (
 const maxNames = 100
 
 // appendLine appends a call as a line: as the record of calls has it, with its place in the chain.
-func (l *Log) appendLine(dst []byte, c *observe.Call, before last) []byte {
-	own, arguments := *c, c.Arguments
-	if own.Arguments = nil; l.opts.Values && arguments != nil {
-		own.Arguments = redacted(arguments, l.opts.Hidden)
+func (c *chain) appendLine(dst []byte, call *observe.Call, before last) []byte {
+	own, arguments := *call, call.Arguments
+	if own.Arguments = nil; c.opts.Values && arguments != nil {
+		own.Arguments = redacted(arguments, c.opts.Hidden)
 	}
 	dst = own.AppendJSON(dst)
 	dst = dst[:len(dst)-1]
-	if !l.opts.Values {
+	if !c.opts.Values {
 		dst = appendNames(dst, arguments)
 	}
 	dst = strconv.AppendInt(append(dst, `,"n":`...), before.Count+1, 10)

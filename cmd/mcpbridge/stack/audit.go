@@ -16,7 +16,7 @@ type auditFile struct {
 	of  audit.Options
 }
 
-// configure opens the audit of a config, in place of another one. After an error it is the one that it was.
+// configure has calls written to the audit of a config from now on. After an error it is the one that it was.
 func (a *auditFile) configure(stream *observe.Stream, cfg *config.Config, log *slog.Logger) error {
 	own := audit.Options{
 		Path: cfg.Audit.File, MaxBytes: cfg.Audit.MaxBytes, Files: cfg.Audit.Files, Values: cfg.Audit.Values,
@@ -31,13 +31,16 @@ func (a *auditFile) configure(stream *observe.Stream, cfg *config.Config, log *s
 	}
 	opts := own
 	opts.Log = log
-	next, err := audit.Open(stream, opts)
-	if err != nil {
-		return err
+	var err error
+	if a.log == nil {
+		a.log, err = audit.Open(stream, opts)
+	} else {
+		err = a.log.Configure(opts)
 	}
-	a.close()
-	a.log, a.of = next, own
-	return nil
+	if err == nil {
+		a.of = own
+	}
+	return err
 }
 
 // is reports whether the audit has settings.

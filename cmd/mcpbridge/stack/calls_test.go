@@ -110,6 +110,42 @@ func TestCallRecordRefused(t *testing.T) {
 	}
 }
 
+// A call that waits for an audit which cannot be written is in that of the next config.
+func TestAuditReplaced(t *testing.T) {
+	dir, pool := t.TempDir(), NewPool()
+	open := func(audit string) *Stack {
+		t.Helper()
+		cfg, err := config.Loader{}.Parse(filepath.Join(dir, config.FileName), fmt.Appendf(nil, `{"audit": %q}`, audit))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := New(cfg, Options{Pool: pool})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := open("d/a")
+	if err := os.RemoveAll(filepath.Join(dir, "d")); err != nil {
+		t.Skip("the system does not remove an open file")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "d"), nil, 0o600); err != nil { // no folder can be made here
+		t.Fatal(err)
+	}
+	session, err := s.Open(t.Context(), &bridge.Caller{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session.Do(t.Context(), &bridge.Request{Method: "vendor/method"})
+	session.Close()
+	if err := errors.Join(open("b").Close(), s.Close(), pool.Close()); err != nil {
+		t.Error(err)
+	}
+	if raw, err := os.ReadFile(filepath.Join(dir, "b")); err != nil || bytes.Count(raw, []byte("\n")) != 1 {
+		t.Errorf("%v\n%s", err, raw)
+	}
+}
+
 // A call that is refused on its way names the server that it was for, whoever has refused it, and is no call of that server.
 func TestWithheld(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
