@@ -34,13 +34,14 @@ type Reader struct {
 	reading sync.Mutex // held during read
 	spare   []Call     // for the next queue; guarded by reading
 
-	mu    sync.Mutex // guards what follows
-	room  sync.Cond  // of mu; what waits for room in queue
-	queue []Call
-	held  int  // bytes of arguments and results in queue
-	lost  int  // calls since the last one in queue
-	idle  bool // the goroutine waits for the next call, however long
-	over  bool // no more calls are taken
+	mu      sync.Mutex // guards what follows
+	room    sync.Cond  // of mu; what waits for room in queue
+	waiting int        // calls that do
+	queue   []Call
+	held    int  // bytes of arguments and results in queue
+	lost    int  // calls since the last one in queue
+	idle    bool // the goroutine waits for the next call, however long
+	over    bool // no more calls are taken
 }
 
 // Read gives the calls that end from now on to a function, in batches and one at a time. It is called
@@ -100,10 +101,13 @@ func (r *Reader) add(c *Call) {
 		size += len(c.Result)
 	}
 	r.mu.Lock()
-	for r.opts.All && !r.over && r.isFull(size) {
+	over := r.over
+	for r.opts.All && !over && r.isFull(size) {
+		r.waiting++
 		r.room.Wait()
+		r.waiting--
 	}
-	if r.over || r.isFull(size) {
+	if over || r.isFull(size) {
 		r.lost++
 		r.mu.Unlock()
 		return
@@ -118,7 +122,9 @@ func (r *Reader) add(c *Call) {
 	}
 	r.held += size
 	wake := r.idle || len(r.queue) == wakeQueue
-	r.idle = false
+	if r.idle = false; r.over {
+		r.room.Broadcast() // wakes hasMore
+	}
 	r.mu.Unlock()
 	if wake {
 		select {
@@ -144,15 +150,25 @@ func (r *Reader) run() {
 		case <-r.ended:
 			r.mu.Lock()
 			r.over = true
-			r.room.Broadcast()
 			r.mu.Unlock()
-			r.Flush()
+			for r.Flush() || r.hasMore() {
+			}
 			return
 		}
 		if next = nil; r.Flush() {
 			next = time.After(r.opts.Every)
 		}
 	}
+}
+
+// hasMore waits for calls that have waited for room, and reports whether there are some.
+func (r *Reader) hasMore() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(r.queue) == 0 && r.waiting > 0 {
+		r.room.Wait()
+	}
+	return len(r.queue) > 0
 }
 
 // Flush reads the calls that have ended so far, and reports whether there were some.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -147,6 +148,36 @@ func TestReadersChangeUnderWay(t *testing.T) {
 	if before != 0 || after != 1 {
 		t.Errorf("the first reader got %d calls, the second %d", before, after)
 	}
+}
+
+// A reader that loses no call has got those that wait for room, too, when Close returns.
+func TestCloseOfFullReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var stream observe.Stream
+		var made atomic.Int64
+		release, got := make(chan struct{}), int64(0)
+		reader := stream.Read(observe.Reading{All: true}, func(calls []observe.Call) {
+			<-release
+			got += int64(len(calls))
+		})
+		session := open(t, &stream)
+		for range 10 {
+			go func() {
+				for range 3000 {
+					made.Add(1)
+					do(t, session, 1)
+				}
+			}()
+		}
+		synctest.Wait() // all wait for room
+		want := made.Load()
+		time.AfterFunc(time.Second, func() { close(release) })
+		reader.Close()
+		if got != want {
+			t.Errorf("%d calls were read, %d had ended", got, want)
+		}
+		synctest.Wait()
+	})
 }
 
 // A reader that never returns does not keep Close.
