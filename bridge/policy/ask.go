@@ -76,6 +76,9 @@ type approved struct {
 // answer waits for the answer about an Approval. Without one the reply says why.
 func (s *session) answer(ctx context.Context, req *bridge.Request, a Approval, vet func([]byte) error) (answer Answer, by string, failed bridge.Reply) {
 	for {
+		if stopped := s.opts.Desk.stopped.Load(); stopped != nil { // meanwhile
+			return answer, "", stopped.refusal()
+		}
 		r, fault := s.opts.Desk.ask(ctx, a, vet)
 		if fault != nil {
 			return answer, "", bridge.Failed(fault)

@@ -159,4 +159,19 @@ func (d *Desk) change(book Book, r *request, a *Approval, revision uint64) (bool
 	return changed, nil
 }
 
+// denyShared denies a request at all Desks of the Book, or at this one if the Book is away.
+func (d *Desk) denyShared(r *request, answer Answer) {
+	if _, err := d.Decide(r.ID, answer, byOperator); err != nil {
+		select {
+		case <-r.decided: // at another Desk
+		case <-time.After(bookTime):
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if r.State == Pending {
+		d.settle(r, answer, byOperator)
+	}
+}
+
 func (k key) text() string { return base64.RawURLEncoding.EncodeToString(k[:]) }

@@ -145,6 +145,44 @@ func TestBook(t *testing.T) {
 	})
 }
 
+// A Desk that stops all calls denies what is undecided at all Desks, also those that begin later. Without the Book it does so
+// at this one.
+func TestBookStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		book, one, two := shared(t, asks)
+		session, replies := one.open("ann", incapable), make(chan bridge.Reply)
+		call := func(ctx context.Context, arguments string) {
+			go func() { replies <- one.call(ctx, session, "echo", arguments, nil) }()
+			synctest.Wait()
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		call(ctx, `{"a":1}`)
+		cancel() // nobody waits for the decision
+		<-replies
+		call(t.Context(), `{}`)
+		if denied, _ := two.desk.Stop("here", "an incident"); denied != 2 {
+			t.Errorf("%d denied", denied)
+		}
+		one.expect(<-replies, "denied by the operator (payments): all calls are stopped: an incident")
+		synctest.Wait()
+		three := newSetup(t, asks)
+		three.desk.Share(t.Context(), book)
+		for i, s := range []*setup{one, two, three} {
+			if a := s.desk.Approvals()[0]; a.State != policy.Denied {
+				t.Errorf("at desk %d it is %s", i+1, a.State)
+			}
+		}
+		call(t.Context(), `{"b":1}`)
+		book.away = true
+		two.desk.Stop("here", "an incident")
+		time.Sleep(5 * time.Second)
+		if all := two.desk.Approvals(); all[len(all)-1].State != policy.Denied {
+			t.Errorf("without the book it is %s", all[len(all)-1].State)
+		}
+		<-replies
+	})
+}
+
 // An Approval outlives its Desk, and one that was used is used for all.
 func TestBookKeeps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

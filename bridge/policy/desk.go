@@ -105,8 +105,8 @@ func (d *Desk) options() DeskOptions {
 }
 
 // Stop denies all calls from now on, for a reason that callers are told, which is not "", and the Approvals that
-// are undecided, which stay denied. Resume with the same who ends it. Stop returns how many Approvals there were,
-// and how many calls run, which go on.
+// are undecided, which stay denied: with a Book at all Desks, a moment later. Resume with the same who ends it. Stop
+// returns how many Approvals there were, and how many calls run, which go on.
 func (d *Desk) Stop(who, reason string) (denied, running int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -114,13 +114,19 @@ func (d *Desk) Stop(who, reason string) (denied, running int) {
 	d.heedStops()
 	d.expire(time.Now())
 	for _, r := range d.all {
-		if r.State == Pending {
-			d.settle(r, Answer{Note: stoppedNote + reason}, "the operator")
-			denied++
+		if r.State != Pending {
+			continue
+		}
+		if denied++; d.book == nil {
+			d.settle(r, Answer{Note: stoppedNote + reason}, byOperator)
+		} else {
+			go d.denyShared(r, Answer{Note: stoppedNote + reason})
 		}
 	}
 	return denied, int(d.running.Load())
 }
+
+const byOperator = "the operator"
 
 // Hold refuses all calls while it is not known whether they may run: callers are told why, and to call again. It ends
 // with Resume or Stop.
