@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -142,6 +143,29 @@ func TestGateway(t *testing.T) {
 // completion is a request for one.
 func completion(model, rest string) string {
 	return fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":"Go!"}]%s}`, model, rest)
+}
+
+// What is kept of conversations outlives a change of the config.
+func TestResponsesOutliveReload(t *testing.T) {
+	setFolders(t)
+	model := sourcetest.NewAPI(t, sourcetest.Answer(http.StatusOK, "application/json", `{"choices":[{"index":0,"message":{"role":"assistant","content":"Yes."},"finish_reason":"stop"}]}`))
+	text := fmt.Sprintf(`"providers": {"double":{"type":"openai","baseUrl":%q,"model":"m"}}}`, model.URL)
+	s := serveConfig(t, "{"+text, nil)
+	_, body := s.send("POST", "/v1/responses", `{"model":"double/m","store":true,"input":"Go!"}`)
+	var response struct{ ID string }
+	if err := json.Unmarshal([]byte(body), &response); err != nil || response.ID == "" {
+		t.Fatal(err, body)
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, config.FileName), []byte(`{"limits": {"completions": 7}, `+text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	awaitLog(s, "the config has been loaded again")
+	if resp, body := s.send("GET", "/v1/responses/"+response.ID, ""); resp.StatusCode != http.StatusOK {
+		t.Errorf("%s %s", resp.Status, body)
+	}
+	if resp, body := s.send("POST", "/v1/responses", `{"model":"double/m","previous_response_id":"`+response.ID+`","input":"Sure?"}`); resp.StatusCode != http.StatusOK {
+		t.Errorf("%s %s", resp.Status, body)
+	}
 }
 
 // /v1 has the same rules as all paths: tokens, Host, Origin, CORS. A refusal has the shape of

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -39,7 +38,7 @@ type live struct {
 	console *ownConsole                            // of serve; nil elsewhere
 	pool    *stack.Pool                            // nil if others have it too
 	local   string                                 // the URL of serve on this computer; "" if it listens elsewhere
-	model   atomic.Pointer[http.Handler]           // of /v1; nil where that is not served
+	model   atomic.Pointer[serve.Server]           // of /v1; nil where that is not served
 	asking  atomic.Int64                           // requests of /v1
 	chat    *serve.Chat                            // nil where /v1 is not served
 	cluster *cluster                               // of serve; nil of a single node

@@ -178,7 +178,7 @@ func (l *live) serverOptions(cfg *config.Config) mcpserver.Options {
 	models := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		l.asking.Add(1) // before it is known whether the program takes it, so that no other begins once none is pending
 		defer l.asking.Add(-1)
-		l.unlessFinishing(*l.model.Load()).ServeHTTP(w, r)
+		l.unlessFinishing(l.model.Load()).ServeHTTP(w, r)
 	})
 	chat := l.unlessFinishing(l.chat)
 	o := streamOptions(cfg, l.opts.Pool, l.log)

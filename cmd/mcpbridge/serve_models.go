@@ -65,8 +65,11 @@ func (l *live) serveModels() {
 			}
 		}
 	}
-	var endpoint http.Handler = serve.New(opts)
-	l.model.Store(&endpoint)
+	if before := l.model.Load(); before != nil {
+		l.model.Store(before.With(opts))
+	} else {
+		l.model.Store(serve.New(opts))
+	}
 	chat := serve.ChatOptions{
 		Source: l,
 		Model: func(id string) (providers.Candidate, providers.Settings, error) {

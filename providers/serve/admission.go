@@ -17,11 +17,11 @@ var errCrowded = errors.New("too many bytes of requests are in progress: try aga
 // admission bounds the completions in progress and the bytes of their requests, for all
 // principals and for each.
 type admission struct {
-	most, share use
-
 	mu  sync.Mutex // guards what follows
 	all use
 	own map[string]*use // of the principals with completions in progress
+
+	most, share use
 }
 
 // use is what completions use.
@@ -35,12 +35,27 @@ func (u *use) fits(most *use) bool { return u.completions <= most.completions &&
 
 // newAdmission returns the admission for some principals. Of several each has half.
 func newAdmission(o *Options) *admission {
-	a := &admission{most: use{o.AtOnce, max(minBytes, 4*o.MaxBody)}, own: map[string]*use{}}
+	a := &admission{own: map[string]*use{}}
+	a.set(o)
+	return a
+}
+
+// set changes the bounds. What is in progress beyond them goes on.
+func (a *admission) set(o *Options) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.most = use{o.AtOnce, max(minBytes, 4*o.MaxBody)}
 	a.share = a.most
 	if o.Principals > 1 {
 		a.share = use{(a.most.completions + 1) / 2, a.most.bytes / 2}
 	}
-	return a
+}
+
+// bounds returns how many completions may be in progress, and how many of each principal.
+func (a *admission) bounds() (most, share int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.most.completions, a.share.completions
 }
 
 // take adds to what a principal uses, unless there is no room for it.
@@ -111,14 +126,14 @@ func (a *admission) arrive(principal string) (*visit, error) {
 
 // begin counts a completion until the visit leaves, if there is room for it.
 func (v *visit) begin() error {
-	switch a := v.admission; {
-	case v.add(use{completions: 1}):
+	if v.add(use{completions: 1}) {
 		return nil
-	case a.share != a.most:
-		return fmt.Errorf("too many chat completions are in progress: at most %d, of which %d for each token (limits.completions in the config); try again later", a.most.completions, a.share.completions)
-	default:
-		return fmt.Errorf("too many chat completions are in progress: at most %d (limits.completions in the config); try again later", a.most.completions)
 	}
+	most, share := v.bounds()
+	if share != most {
+		return fmt.Errorf("too many chat completions are in progress: at most %d, of which %d for each token (limits.completions in the config); try again later", most, share)
+	}
+	return fmt.Errorf("too many chat completions are in progress: at most %d (limits.completions in the config); try again later", most)
 }
 
 // leave ends the use of everything.

@@ -91,17 +91,19 @@ var errEnding = errors.New("the bridge is shutting down")
 
 // NewChat makes a chat, which must be closed.
 func NewChat(o ChatOptions) *Chat {
-	c := &Chat{talks: map[string]*talk{}}
+	c := &Chat{talks: map[string]*talk{}, prompts: newAdmission(&Options{}), pages: newAdmission(&Options{})}
 	c.Update(o)
-	own := c.opts.Load()
-	c.prompts = newAdmission(&Options{AtOnce: own.AtOnce, Principals: own.Principals})
-	c.pages = newAdmission(&Options{AtOnce: own.Pages, MaxBody: own.MaxBytes, Principals: own.Principals})
 	c.ctx, c.end = context.WithCancelCause(context.Background())
 	return c
 }
 
-// Update replaces the options, but for AtOnce and Pages, for what is opened from now on.
-func (c *Chat) Update(o ChatOptions) { c.opts.Store(o.withDefaults()) }
+// Update replaces the options, for what is opened from now on.
+func (c *Chat) Update(o ChatOptions) {
+	own := o.withDefaults()
+	c.opts.Store(own)
+	c.prompts.set(&Options{AtOnce: own.AtOnce, Principals: own.Principals})
+	c.pages.set(&Options{AtOnce: own.Pages, MaxBody: own.MaxBytes, Principals: own.Principals})
+}
 
 // Running returns how many prompts are in progress.
 func (c *Chat) Running() int { return c.prompts.running() }

@@ -370,6 +370,16 @@ func TestChatRequestEnds(t *testing.T) {
 	}
 }
 
+// Other options change the limits, too.
+func TestChatLimitsChange(t *testing.T) {
+	f := newChatFront(t, serve.ChatOptions{Pages: 2})
+	f.connect("ann").open(object{})
+	f.chat.Update(serve.ChatOptions{Pages: 1, Caller: func(*http.Request) bridge.Caller { return bridge.Caller{} }})
+	if _, resp, err := websocket.DefaultDialer.Dial(f.url, nil); err == nil || resp.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("a second page: %v", err)
+	}
+}
+
 // The bridge ends while a prompt is in progress: the conversation is saved.
 func TestChatEnds(t *testing.T) {
 	store := &providers.Memory{}

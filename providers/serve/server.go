@@ -86,13 +86,26 @@ const responsesPath = "responses"
 
 // New makes a server.
 func New(o Options) *Server {
+	o = o.withDefaults()
+	return &Server{opts: o, rounds: newHiddenRounds(64<<20, &o), admission: newAdmission(&o)}
+}
+
+// With returns a server with other options in place of s. It has what s keeps of conversations, also of requests that
+// are in progress there, which its limits count, too. NewID, Keep and Kept stay those of s.
+func (s *Server) With(o Options) *Server {
+	next := &Server{opts: o.withDefaults(), rounds: s.rounds, admission: s.admission}
+	next.admission.set(&next.opts)
+	return next
+}
+
+func (o Options) withDefaults() Options {
 	o.AtOnce = cmp.Or(o.AtOnce, 100)
 	o.MaxBody = cmp.Or(o.MaxBody, 64<<20)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.NewID == nil {
 		o.NewID = rand.Text
 	}
-	return &Server{opts: o, rounds: newHiddenRounds(64<<20, &o), admission: newAdmission(&o)}
+	return o
 }
 
 // ServeHTTP answers a request of one of the APIs, or for /v1/models or /v1/models/ID. In a pattern
