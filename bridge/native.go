@@ -67,7 +67,7 @@ type Tool struct {
 // NativeOptions are the settings of a Native. The zero value works.
 type NativeOptions struct {
 	ServerInfo []byte        // MCP's Implementation, raw JSON; nil leaves it to the source in front
-	MaxTimeout time.Duration // bounds a call that reports progress; 0 means 30 min
+	MaxTimeout time.Duration // bounds a call that reports progress, unless its Timeout is longer; 0 means 30 min
 	Log        *slog.Logger  // nil discards
 
 	// Concurrency bounds the calls of all tools that run at once, until their function returns,

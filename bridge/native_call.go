@@ -161,7 +161,7 @@ func (c *nativeCall) start(ctx context.Context) *toolformat.Error {
 		n.removeCall(c)
 		return err
 	}
-	c.timer.Start(c.tool.Timeout, n.opts.MaxTimeout, func() { c.cancel(errTimedOut) })
+	c.timer.Start(c.tool.Timeout, c.maximum(), func() { c.cancel(errTimedOut) })
 	return nil
 }
 
@@ -238,9 +238,14 @@ type outcome struct {
 	err    error
 }
 
+// maximum returns how long the call may take, however much progress it reports.
+func (c *nativeCall) maximum() time.Duration {
+	return max(c.session.native.opts.MaxTimeout, c.tool.Timeout)
+}
+
 func (c *nativeCall) timeoutError() *toolformat.Error {
 	if c.timer.AtMaximum() {
-		return toolformat.Errorf(toolformat.Timeout, "tool %s timed out after %s", c.tool.Name, c.session.native.opts.MaxTimeout)
+		return toolformat.Errorf(toolformat.Timeout, "tool %s timed out after %s", c.tool.Name, c.maximum())
 	}
 	return toolformat.Errorf(toolformat.Timeout, "tool %s timed out: no result or progress for %s", c.tool.Name, c.tool.Timeout)
 }

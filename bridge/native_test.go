@@ -129,11 +129,19 @@ func TestNativeTimeout(t *testing.T) {
 	})
 }
 
-// Progress starts a call's timeout anew, up to a maximum. The time of a question to the
-// caller counts towards neither.
+// Progress starts a call's timeout anew, up to a maximum, unless the tool's own is longer. The time of a
+// question to the caller counts towards neither.
 func TestNativeExtends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n, s := open(t, bridge.NativeOptions{MaxTimeout: 10 * time.Minute},
+		patient := tool("patient", func(ctx context.Context) (*toolformat.Result, error) {
+			select {
+			case <-time.After(45 * time.Minute):
+			case <-ctx.Done():
+			}
+			return toolformat.TextResult("done", false), ctx.Err()
+		})
+		patient.Timeout = time.Hour
+		n, s := open(t, bridge.NativeOptions{MaxTimeout: 10 * time.Minute}, patient,
 			tool("slow", func(ctx context.Context) (*toolformat.Result, error) {
 				for i := range 5 {
 					time.Sleep(29 * time.Second)
@@ -173,6 +181,7 @@ func TestNativeExtends(t *testing.T) {
 		if took := time.Since(begun); took != 10*time.Minute {
 			t.Errorf("it took %s", took)
 		}
+		wantResult(t, call(t.Context(), s, "patient", `{}`, nil), `{"content":[{"type":"text","text":"done"}]}`)
 		l.answer = func(context.Context) ([]byte, *toolformat.Error) {
 			time.Sleep(15 * time.Minute) // longer than the maximum
 			return []byte(`{"action":"accept"}`), nil

@@ -118,7 +118,7 @@ type Limits struct {
 
 	Parallel   int           // calls in progress at once; default 8
 	Timeout    time.Duration // of a call without progress; default 30 s
-	MaxTimeout time.Duration // of a call with progress; default 30 min
+	MaxTimeout time.Duration // of a call with progress; default 30 min, or Timeout if that is longer
 	Output     int           // characters of a result's text that the model gets; default 10,000
 
 	// Repeats is how often the same call may have the same result, with nothing new in
@@ -147,7 +147,7 @@ func (l Limits) filled() Limits {
 	fill(&l.Time, time.Hour, century)
 	fill(&l.Parallel, 8, math.MaxInt32)
 	fill(&l.Timeout, 30*time.Second, century)
-	fill(&l.MaxTimeout, 30*time.Minute, century)
+	fill(&l.MaxTimeout, max(30*time.Minute, l.Timeout), century)
 	fill(&l.Output, 10_000, math.MaxInt32)
 	fill(&l.Repeats, 10, math.MaxInt32)
 	fill(&l.Pauses, 10, math.MaxInt32)

@@ -41,6 +41,7 @@ func TestTimeout(t *testing.T) {
 			want: "Error: tool f timed out: no result or progress for 30s"},
 		{name: "set", tool: func(t *testing.T) bridge.Tool { return sleeper(t, "f", "", time.Hour) }, limits: providers.Limits{Timeout: time.Second}, took: time.Second,
 			want: "Error: tool f timed out: no result or progress for 1s"},
+		{name: "longer than the maximum", tool: func(t *testing.T) bridge.Tool { return sleeper(t, "f", "", 45*time.Minute) }, limits: providers.Limits{Timeout: time.Hour}, took: 45 * time.Minute, want: "slept"},
 		{name: "none", tool: func(t *testing.T) bridge.Tool { return sleeper(t, "f", "", 25*time.Minute) }, limits: providers.Limits{Timeout: -1, MaxTimeout: -1}, took: 25 * time.Minute, want: "slept"},
 		{name: "progress", tool: func(t *testing.T) bridge.Tool {
 			return function(t, "f", "", func(ctx context.Context) (string, error) {
