@@ -187,13 +187,14 @@ func readScopes(d *decoder, n node) ([]string, bool) {
 
 func readPort(d *decoder, n node) (int, bool) {
 	port, ok := n.number()
-	if text, isText := n.value.(hujson.Literal); isText && text.Kind() == '"' { // as a variable is
-		whole, err := strconv.Atoi(text.String())
+	if n.value.Kind() == '"' { // as a variable is
+		text, filled := readText(d, n)
+		if !filled {
+			return 0, false
+		}
+		whole, err := strconv.Atoi(text)
 		port, ok = float64(whole), err == nil
 	}
-	if !ok || port != float64(int(port)) || port < 1 || port > 65535 {
-		d.expected(n, "a port from 1 to 65535")
-		return 0, false
-	}
-	return int(port), true
+	ok = ok && port == float64(int(port)) && port >= 1 && port <= 65535
+	return int(port), d.fits(n, ok, `"`, "a port from 1 to 65535")
 }
