@@ -98,6 +98,16 @@ func readCommand(d *decoder, n node) (string, bool) {
 	return d.absolute(n, text, ok)
 }
 
+// readProgram reads a program and its arguments.
+func readProgram(d *decoder, n node) ([]string, bool) {
+	read := reader[string](readCommand)
+	return someOf(func(d *decoder, n node) (string, bool) {
+		word, ok := read(d, n)
+		read = readText
+		return word, ok
+	})(d, n)
+}
+
 // readPath reads a path and makes it absolute.
 func readPath(d *decoder, n node) (string, bool) {
 	text, ok := d.textIf(n, "expected a path, got an empty string", isNotEmpty)

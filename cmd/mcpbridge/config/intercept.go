@@ -26,7 +26,7 @@ func (i *interceptor) keys() keySet {
 		"servers":   {take: into(&i.Servers, someOf(readServerGlob))},
 		"tools":     {take: into(&i.Tools, someOf(readGlob))},
 		"when":      {take: into(&i.When, listOf(oneOf(words("before", "after"))))},
-		"command":   {take: into(&i.Command, someOf(readText))},
+		"command":   {take: into(&i.Command, readProgram)},
 		"url":       {take: into(&i.URL, readBaseURL)},
 		"headers":   {take: into(&i.Headers, readHeaders)},
 		"timeout":   {take: into(&i.Timeout, readDuration)},

@@ -9,13 +9,14 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 )
 
 // Definitions is one entry of "tools": a glob of files with definitions of native tools, or an
 // inline definition.
 type Definitions struct {
-	Files  string // relative to Config.Dir; "" for an inline definition
+	Files  string // relative to Config.Dir, or absolute; "" for an inline definition
 	Inline []byte // JSON
 	Line   int    // of the entry
 }
@@ -44,8 +45,8 @@ func readTools(d *decoder, n node) ([]Definitions, bool) {
 	for _, m := range elements {
 		switch m.value.Kind() {
 		case '"':
-			if text, ok := readText(d, m); ok {
-				list = append(list, Definitions{Files: text, Line: d.line(m.offset)})
+			if files, ok := readFiles(d, m); ok {
+				list = append(list, Definitions{Files: files, Line: d.line(m.offset)})
 			}
 		case '{':
 			list = append(list, Definitions{Inline: m.json(nil), Line: d.line(m.offset)})
@@ -54,6 +55,16 @@ func readTools(d *decoder, n node) ([]Definitions, bool) {
 		}
 	}
 	return list, true
+}
+
+// readFiles reads a pattern of files, of which ~/ is the home folder.
+func readFiles(d *decoder, n node) (string, bool) {
+	text, ok := readText(d, n)
+	if below, inHome := strings.CutPrefix(text, "~/"); ok && inHome {
+		text, ok = d.home(n)
+		text = file.Below(text, below)
+	}
+	return text, ok
 }
 
 // readContext reads "context": the source of each hidden value.

@@ -52,7 +52,7 @@ func (a *approvals) keys() keySet {
 		"expire":  {take: into(&a.Expire, readDuration)},
 		"most":    {take: into(&a.Most, readCount)},
 		"each":    {take: into(&a.Each, readCount)},
-		"command": {take: into(&a.Command, someOf(readText))},
+		"command": {take: into(&a.Command, readProgram)},
 	}
 }
 
