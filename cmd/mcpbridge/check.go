@@ -332,29 +332,40 @@ func (c *checker) rest(ctx context.Context) {
 		output.Item(c.out, map[bool]string{true: "ok   ", false: "FAIL "}[api.Err == nil], detail)
 	}
 	r.Warnings = c.cfg.Warnings
+	var faults, warnings []string
 	for _, problem := range c.Problems() {
-		r.Faults = append(r.Faults, problem.Text)
+		if problem.LeftOut {
+			faults = append(faults, problem.Text)
+		} else {
+			warnings = append(warnings, problem.Text)
+		}
 	}
-	r.Faults = append(r.Faults, c.Warnings()...)
 	if reason := c.Approvals.Stopped(); reason != "" {
-		r.Faults = append(r.Faults, "all calls are stopped (mcpbridge stop --lift ends that): "+reason)
+		faults = append(faults, "all calls are stopped (mcpbridge stop --lift ends that): "+reason)
 	}
+	warnings = append(warnings, c.Warnings()...)
+	r.Faults = slices.Concat(faults, warnings)
 	r.Notes = slices.Concat(c.Advice(), across, c.unmet())
 	if note := c.shellOnly(); note != "" {
 		r.Notes = append(r.Notes, note)
 	}
-	faults := c.Models().Faults()
-	for _, name := range slices.Sorted(maps.Keys(faults)) {
-		r.Notes = append(r.Notes, fmt.Sprintf("provider %s is not available: %v", name, faults[name]))
+	away := c.Models().Faults()
+	for _, name := range slices.Sorted(maps.Keys(away)) {
+		r.Notes = append(r.Notes, fmt.Sprintf("provider %s is not available: %v", name, away[name]))
 	}
 	if c.cfg.Listen != "" {
 		if note := diagnosis.InUse(c.cfg.Listen); note != "" {
 			r.Notes = append(r.Notes, note)
 		}
 	}
-	for _, text := range slices.Concat(r.Faults, r.Notes) {
-		output.Item(c.out, "note ", terminal.Clean(text))
+	put := func(front string, texts []string) {
+		for _, text := range texts {
+			output.Item(c.out, front, terminal.Clean(text))
+		}
 	}
+	put("FAIL ", faults)
+	put("warn ", warnings)
+	put("note ", r.Notes)
 	r.OK = len(r.Warnings)+len(r.Faults) == 0 && len(r.Servers) == len(c.cfg.Servers)
 	for _, s := range r.Servers {
 		r.OK = r.OK && s.OK
