@@ -17,7 +17,8 @@ import (
 )
 
 const approvalsAbout = `Lists the calls that wait until a person has decided about them, as the policy of
-the config says, and those that were decided about in the last minutes.`
+the config says, and those that were decided about in the last minutes. approvals show ID
+shows all of one, and approvals decide ID decides about it.`
 
 func runApprovals(ctx context.Context, args []string, std streams) error {
 	r := newRemote("approvals", "approvals [--config FILE] [--json]", approvalsAbout, std)

@@ -143,7 +143,7 @@ func accepted(all map[string]*pins.Pin) (n int) {
 
 const pinsAbout = `Shows which definitions of servers with "pin": true have changed since they were
 accepted, and which are new. Both are held back: a client sees a changed tool as it
-was, does not see a new one, and can call neither.`
+was, does not see a new one, and can call neither. pins accept SERVER accepts them.`
 
 func runPins(_ context.Context, args []string, std streams) error {
 	f := newFlags("pins", "pins [SERVER] [flags]", pinsAbout, std)

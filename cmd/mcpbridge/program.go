@@ -374,6 +374,8 @@ func (f *sourceFlags) load(command []string) (*config.Config, error) {
 		}
 	}
 	switch {
+	case given > 1 && f.file != nil:
+		return nil, usagef("%s: a FILE, --config, --upstream and -- COMMAND are mutually exclusive", f.Name())
 	case given > 1:
 		return nil, usagef("%s: --config, --upstream and -- COMMAND are mutually exclusive", f.Name())
 	case f.file != nil:
