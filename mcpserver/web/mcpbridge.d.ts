@@ -205,7 +205,7 @@ export type ChatOptions = {
  */
 /** An error of the bridge, or of the connection to it. */
 export declare class BridgeError extends Error {
-    /** "not_found", "denied", "unavailable", "timeout", "invalid" or "internal". */
+    /** "not_found", "denied", "unavailable", "timeout", "invalid", "unsupported" or "internal". */
     code: string;
     /** The code of JSON-RPC, if the bridge has answered. @type {number | undefined} */
     number: number | undefined;

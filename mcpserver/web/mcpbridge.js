@@ -95,7 +95,7 @@ export class BridgeError extends Error {
   constructor(message, code, more = {}) {
     super(message);
     this.name = "BridgeError";
-    /** "not_found", "denied", "unavailable", "timeout", "invalid" or "internal". */
+    /** "not_found", "denied", "unavailable", "timeout", "invalid", "unsupported" or "internal". */
     this.code = code;
     /** The code of JSON-RPC, if the bridge has answered. @type {number | undefined} */
     this.number = more.number;

@@ -48,6 +48,26 @@ func TestREADME(t *testing.T) {
 	}
 }
 
+// docs/architecture.md says what each direct dependency is for.
+func TestDependencies(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(text), "\nrequire (\n")
+	list, _, _ = strings.Cut(list, "\n)")
+	page, found := pages(t)["docs/architecture.md"], 0
+	for line := range strings.Lines(list) {
+		module, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if found++; !strings.Contains(page, strings.TrimPrefix(module, "github.com/")+"`") {
+			t.Errorf("%s is not in docs/architecture.md", module)
+		}
+	}
+	if found < 20 {
+		t.Errorf("only %d modules were found", found)
+	}
+}
+
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
 func TestLinks(t *testing.T) {
