@@ -392,6 +392,9 @@ func (f *sourceFlags) load(command []string) (*config.Config, error) {
 	switch {
 	case f.toolless && f.config == "" && errors.Is(err, fs.ErrNotExist):
 		return &config.Config{}, nil
+	case f.inConfig && f.config == "" && errors.Is(err, fs.ErrNotExist): // nothing takes its place
+		_, err = findConfig(f.Name(), "")
+		return nil, err
 	case err != nil:
 		return nil, &exitError{exitUsage, err.Error()}
 	}

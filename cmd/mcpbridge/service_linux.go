@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
 )
@@ -54,9 +53,9 @@ func runService(ctx context.Context, args []string, std streams) error {
 }
 
 func newUnit(path string) (*unit, error) {
-	path, err := config.Find(path)
+	path, err := findConfig("service", path)
 	if err != nil {
-		return nil, &exitError{exitUsage, err.Error()}
+		return nil, err
 	}
 	place, err := daemon.PlaceOf(path)
 	if err != nil {
