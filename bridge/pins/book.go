@@ -204,7 +204,7 @@ func AcceptShown(text []byte, shown []Change) (after []byte, accepted, changed [
 // note takes a list into the book: the first one of a kind is accepted, of another one what is new or has
 // changed is held. It reports whether that changes the book. complete says that the list is the server's
 // current one.
-func (b *Book) note(kind bridge.ListKind, l *bridge.List, complete bool, h history) (changed bool) {
+func (b *Book) note(kind bridge.ListKind, l *bridge.List, complete bool, h history, digest func(raw []byte) string) (changed bool) {
 	pins := b.kind(kind)
 	first := *pins == nil
 	if first {

@@ -193,8 +193,17 @@ func (p *Pins) note(kind bridge.ListKind, l *bridge.List, complete bool) *book {
 			return b
 		}
 	}
+	taken := map[*byte]string{} // digests, by what they are of: take is called several times
+	digest := func(raw []byte) string {
+		sum, known := taken[&raw[0]]
+		if !known {
+			sum = digest(raw)
+			taken[&raw[0]] = sum
+		}
+		return sum
+	}
 	take := func(b *Book) (changed bool) {
-		changed = b.note(kind, l, complete, p.past)
+		changed = b.note(kind, l, complete, p.past, digest)
 		if complete && !p.opts.PerCaller {
 			changed = b.drop(kind, l, p.past) || changed
 		}
