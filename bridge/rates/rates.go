@@ -59,6 +59,7 @@ type key struct {
 // shared is the bucket or the quota of a rate, which the sessions of a principal share.
 type shared struct {
 	room
+	rate  Rate
 	users int // sessions; guarded by Buckets.mu
 }
 
@@ -83,7 +84,7 @@ func (b *Buckets) Wrap(source bridge.Source, rates Rates) bridge.Source {
 		if len(own) == 0 {
 			return below, nil
 		}
-		s := &session{Session: below, buckets: b, caller: caller, rates: own}
+		s := &session{Session: below, buckets: b, caller: caller}
 		s.own, s.begun = b.use(key{principal: caller.Principal.Name, profile: profile}, own, rates.Store)
 		return s, nil
 	})
@@ -147,7 +148,7 @@ func (b *Buckets) at(of key) *shared {
 		if len(b.all) >= b.most {
 			b.clear()
 		}
-		own = &shared{room: newRoom(&of)}
+		own = &shared{room: newRoom(&of), rate: of.rate}
 		if bucket, ok := own.room.(*bucket); ok {
 			bucket.first = func() { b.keepUnsent(bucket, of) }
 		}
@@ -206,8 +207,7 @@ type session struct {
 	bridge.Session
 	buckets *Buckets
 	caller  *bridge.Caller
-	rates   []Rate
-	own     []*shared // of rates
+	own     []*shared
 	begun   time.Time
 	ended   sync.Once
 }
@@ -234,13 +234,13 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 func (s *session) take(tool string) *toolformat.Error {
 	now := time.Since(s.begun)
 	var taken []*shared
-	for i, own := range s.own {
-		if ok, _ := bridge.Match(s.rates[i].Match, tool); !ok {
+	for _, own := range s.own {
+		if ok, _ := bridge.Match(own.rate.Match, tool); !ok {
 			continue
 		}
 		wait, fault := own.take(now)
 		if wait > 0 {
-			fault = refused(tool, &s.rates[i], wait)
+			fault = refused(tool, &own.rate, wait)
 		}
 		if fault != nil {
 			for _, other := range taken {
