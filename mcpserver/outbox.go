@@ -7,6 +7,7 @@ import (
 	"math"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -284,6 +285,18 @@ func (o *outbox) close(reason error) {
 		close(o.done)
 		o.signal()
 	}
+}
+
+// listChanges returns the methods of the list changes that wait.
+func (o *outbox) listChanges() (methods []string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for key, k := range o.keyed { // a progress token is JSON
+		if k.newest >= o.first && strings.HasPrefix(key, "notifications/") {
+			methods = append(methods, key)
+		}
+	}
+	return methods
 }
 
 // discard frees what waits in a closed outbox that nobody drains.

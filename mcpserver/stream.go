@@ -62,14 +62,19 @@ func (st *stream) attach(leave context.CancelFunc) (detach func()) {
 }
 
 // saveRest moves the rest of an ended stream without a reader to the journal, where a client that
-// resumes it finds it. That of a stream that cannot be resumed is dropped.
+// resumes it finds it. Of a session's GET stream only list changes are kept, for the next one, and the rest of a stream
+// that cannot be resumed is dropped.
 func (st *stream) saveRest() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.leave != nil || !st.box.isClosed() {
 		return
 	}
-	if st.number > 0 && st.session != nil {
+	switch {
+	case st.session == nil:
+	case st.number == 0:
+		st.session.journal.sessionStream()
+	default:
 		for batch, _ := st.box.take(); batch != nil; batch, _ = st.box.take() {
 			st.record(batch)
 		}
@@ -244,18 +249,23 @@ func (j *journal) began(number int64) bool {
 }
 
 // sessionStream returns the session's GET stream: a new one if it is the first, or the client was
-// too slow for the last one.
+// too slow for the last one, whose list changes it takes over.
 func (j *journal) sessionStream() *stream {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	next := &stream{session: j.session, seq: new(atomic.Int64)}
+	var changes []string
 	if st := j.streams[0]; st != nil && !st.box.isClosed() {
 		return st
 	} else if st != nil { // its reader may still be taking what was left
-		next.seq = st.seq
+		next.seq, changes = st.seq, st.box.listChanges()
 		st.box.discard()
 	}
-	return j.register(next)
+	j.register(next)
+	for _, method := range changes {
+		next.box.Notify(method, nil)
+	}
+	return next
 }
 
 // register makes a stream one that find returns. j.mu is held.

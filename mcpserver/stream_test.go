@@ -152,3 +152,29 @@ func TestListChangeIsKept(t *testing.T) {
 		})
 	}
 }
+
+// So does one that waited when the client became too slow: its reader ends, or something else comes first.
+func TestWaitingListChangeIsKept(t *testing.T) {
+	for name, next := range map[string]func(*stream){
+		"reader": func(st *stream) { st.attach(func() {})() },
+		"other":  func(st *stream) { st.session.journal.Notify("notifications/x", []byte("{}")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newMade(t, Options{}, okay)
+				s := p.newHTTPSession(identity{})
+				defer s.end(errEnded)
+				st := s.journal.sessionStream()
+				s.journal.Notify(wire.NotificationToolsChanged, nil)
+				s.journal.Notify(wire.NotificationProgress, []byte(`{"progressToken":"notifications/y"}`))
+				st.box.end(errSlow)
+				next(st)
+				w, leave := streaming(p, s, "")
+				leave()
+				if got := w.Body.String(); strings.Count(got, wire.NotificationToolsChanged) != 1 || strings.Contains(got, "/y") {
+					t.Errorf("it gets %q", got)
+				}
+			})
+		})
+	}
+}
