@@ -85,7 +85,7 @@ func (r *runner) checkBudget() error {
 	}
 	if r.info() == nil {
 		return toolformat.Errorf(toolformat.Invalid, "model: there is a budget, and the price of %s is not known: "+
-			`set it in "prices" of the config`, modelName(innermost(r.task.Provider), r.task.Request.Model))
+			`set it in "prices" of the config`, r.modelID())
 	}
 	if budget == nil {
 		return nil

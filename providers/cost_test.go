@@ -64,8 +64,8 @@ func TestCostOfRun(t *testing.T) {
 	if last.Window != 100 || math.Abs(last.Usage.Cost-0.015) > 1e-9 {
 		t.Errorf("the last turn: %+v", last)
 	}
-	task.Request.Model, task.Emit = "other", nil
-	if _, err = session(t).Run(t.Context(), task); err == nil || !strings.Contains(err.Error(), "the price of script other is not known") {
+	task.Name, task.Request.Model, task.Emit = "work", "other", nil
+	if _, err = session(t).Run(t.Context(), task); err == nil || !strings.Contains(err.Error(), "the price of work/other is not known") {
 		t.Errorf("a model without a price: %v", err)
 	}
 }
