@@ -306,10 +306,18 @@ func (b *Book) follow(line []byte) {
 // followBegun takes a call of another process into the book. Until it has an outcome it is unknown whether it
 // ran. b.mu is held.
 func (b *Book) followBegun(r *record) {
-	if b.known[r.ID] != nil || time.Since(r.Begun) > b.opts.Keep { // an old file may have it, too
+	e := b.known[r.ID]
+	if first := b.keys[r.keyed()]; first != nil && first.ID == r.ID {
+		e = first
+	}
+	if e != nil { // an old file has its line, too, or is read again
+		e.moves = b.file.Moves()
 		return
 	}
-	e := &entry{Call: r.Call, moves: b.file.Moves()}
+	if time.Since(r.Begun) > b.opts.Keep {
+		return
+	}
+	e = &entry{Call: r.Call, moves: b.file.Moves()}
 	b.known[e.ID] = e
 	b.doubts[e.same()] = e
 	if e.Key == "" {

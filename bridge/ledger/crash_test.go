@@ -162,6 +162,55 @@ func TestIdle(t *testing.T) {
 	}
 }
 
+// A process that finds the file moved when it has written a line there writes it again. The call is known while either file is
+// kept.
+func TestWrittenTwice(t *testing.T) {
+	path, lines, bank := onePaid(t)
+	if err := os.WriteFile(path+".1", lines[:bytes.IndexByte(lines, '\n')+1], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := dial(t, open(t, ledger.Options{Path: path, MaxBytes: len(lines) + 50, Files: 1}), bank)
+	c.call("pay", `,"idempotencyKey":"other"`) // in another file
+	c.expect(c.call("pay", key), `"n":1`)
+	if bank.paid != 2 {
+		t.Errorf("paid %d times, want 2", bank.paid)
+	}
+}
+
+// The old files are read again if another program has removed the file, and it is not sure that they are the same. Their calls
+// stay known.
+func TestReadAgain(t *testing.T) {
+	path, _, bank := onePaid(t)
+	if err := os.Rename(path, path+".1"); err != nil {
+		t.Fatal(err)
+	}
+	c := dial(t, open(t, ledger.Options{Path: path}), bank)
+	if err := os.Chtimes(path+".1", time.Time{}, time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Skip("the system does not remove an open file")
+	}
+	c.call("pay", `,"idempotencyKey":"other"`)
+	c.expect(c.call("pay", key), `"n":1`)
+	if bank.paid != 2 {
+		t.Errorf("paid %d times, want 2", bank.paid)
+	}
+}
+
+// onePaid returns the path of a ledger with the call of a key, and its lines.
+func onePaid(t *testing.T) (path string, lines []byte, bank *tools) {
+	path, bank = filepath.Join(t.TempDir(), "ledger.jsonl"), &tools{}
+	b := open(t, ledger.Options{Path: path})
+	dial(t, b, bank).call("pay", key)
+	b.Close()
+	lines, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path, lines, bank
+}
+
 // Whatever a file has, it is read, and a key whose line is whole counts.
 func FuzzOpen(f *testing.F) {
 	f.Add([]byte(`{"id":"A-1","time":"2126-11-27T06:38:40.123Z","tool":"pay","arguments":"x","key":"y"}` + "\n" + `{"id":"A-1","time":"2126-11-27T06:38:41.000Z","outcome":"ran","result":{}}`))
