@@ -139,8 +139,10 @@ var interpreters = []interpreter{
 	{names: "bundle rbenv pyenv asdf mise", sub: "exec", values: "--gemfile", wraps: true},
 	{names: "npm", sub: "install i add", values: "-w --prefix --workspace --registry --cache --tag --omit --include", operands: allOperands},
 	{names: "pnpm yarn", sub: "install i add", values: "-C -F --filter --cwd --dir --registry --tag", operands: allOperands},
+	{names: "npm", sub: "init innit create", values: "-w --workspace --scope --prefix --registry --cache", operands: firstAlways},
+	{names: "pnpm yarn bun", sub: "create", operands: firstAlways},
 	{names: "yarn", sub: "global", operands: firstAlways},
-	{names: "pip", values: "--python --proxy --timeout --retries --cert --client-cert --cache-dir --log --trusted-host", operands: firstAlways},
+	{names: "pip", runs: "--python", values: "--proxy --timeout --retries --cert --client-cert --cache-dir --log --trusted-host", operands: firstAlways},
 	{names: "pip pipx uv poetry pipenv pdm", sub: "install add inject download wheel", runs: "-e -r --editable --requirement --requirements --with --spec",
 		values: "-c -t -i -f -p -G --constraint --target --root --index-url --extra-index-url --default-index --index --find-links --python --group --extra --project --directory --cache-dir --dest --wheel-dir", operands: allOperands},
 	{names: "uv", sub: "pip", operands: firstAlways},
@@ -259,6 +261,9 @@ func (w *walk) executes() bool {
 			if next {
 				if i++; i == w.at {
 					return runs
+				}
+				if runs && strings.HasSuffix(arg, "m") && hasWord(w.names, "python") && isCode(w.args[i:], w.at-i) { // -m pip
+					return true
 				}
 			}
 		}

@@ -136,9 +136,16 @@ pnpm add -w {x}
 yarn {x}
 yarn add -D {x}
 yarn global add {x}
+yarn create {x}
+npm create {x}
+npm init -y {x}
+bun create {x}
 pip install {x}
 pip3 install --upgrade --pre {x}
 pip3.12 download {x}
+python3 -m pip install {x}
+py -3 -Im pip install --upgrade {x}
+pip --python {x} list
 pip install -r {x}
 pip {x}
 pipx install {x}
@@ -242,6 +249,10 @@ npm uninstall {x}
 pip show {x}
 pip install --target {x} black
 pip install --target={x} black
+python3 -m pip show {x}
+python3 -m pip install --target {x} black
+npm create vite@latest {x}
+npm init --scope {x} react-app
 uv pip show {x}
 uv remove {x}
 pipx uninstall {x}
