@@ -148,6 +148,10 @@ func TestShim(t *testing.T) {
 	c.gets(long)
 	c.send(`{"jsonrpc":"2.0","method":"` + strings.Repeat("x", 1<<20) + `"}`)
 	c.gets(`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a message of 1048605 bytes is over the limit of 1048576 bytes"}}`)
+	c.send(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"a":"` + strings.Repeat("x", 1<<20) + `"}}`)
+	c.gets(`{"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"a message of 1048640 bytes is over the limit of 1048576 bytes"}}`)
+	c.send(`{"jsonrpc":"2.0","id":"daemon-2:8","result":{"a":"` + strings.Repeat("x", 1<<20) + `"}}`) // the daemon gets this error
+	c.gets(`{"jsonrpc":"2.0","id":8,"error":{"code":-32600,"message":"a message of 1048629 bytes is over the limit of 1048576 bytes"}}`)
 	c.in.Close()
 	if err := <-c.ended; err != nil {
 		t.Error(err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/bridge/wire/lenient"
 )
 
 // A Shim carries the messages of one client to the daemon, and to the next one when a daemon is lost.
@@ -93,7 +94,7 @@ func (s *Shim) readClient(in io.Reader, limit int) {
 		buf, err := lines.Read()
 		turn.end()
 		if long := (*wire.TooLongError)(nil); errors.As(err, &long) {
-			_ = s.out.write(wire.AppendError(nil, nil, wire.InvalidRequest, err.Error(), nil))
+			s.refuse(long)
 			continue
 		}
 		if err != nil {
@@ -107,6 +108,18 @@ func (s *Shim) readClient(in io.Reader, limit int) {
 		}
 		s.send(line)
 	}
+}
+
+// refuse answers a request that is too long. In place of an answer that is too long the daemon gets an error, so that
+// who asked waits no longer.
+func (s *Shim) refuse(long *wire.TooLongError) {
+	id, is := lenient.Envelope(long.Head, long.Tail)
+	failure := wire.AppendError(nil, id, wire.InvalidRequest, long.Error(), nil)
+	if is == lenient.Answer && id != nil {
+		s.send(failure)
+		return
+	}
+	_ = s.out.write(failure)
 }
 
 // send sends a message to the daemon. What cannot be sent is a matter of readDaemon, which finds the daemon
