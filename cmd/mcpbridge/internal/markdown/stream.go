@@ -2,7 +2,9 @@ package markdown
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/yuin/goldmark/ast"
 
@@ -79,17 +81,27 @@ func (s *Stream) look(columns int) (final, pending []string) {
 	units := r.units(last, columns)
 	stays := len(before) + r.stays(last, len(units))
 	all := append(before, units...)
+	code, open := last.(*ast.FencedCodeBlock)
+	if !(open && code.Lines().Len() > 0) && undecided().Match(s.source[1+bytes.LastIndexByte(s.source, '\n'):]) {
+		stays = 0
+	}
 	final = s.take(all[:max(s.done, stays)])
 	pending = lines(all[s.done:], s.begun)
-	if _, open := last.(*ast.FencedCodeBlock); open && len(pending) > 0 {
+	if open && len(pending) > 0 {
 		pending = pending[:len(pending)-1] // the end of the code has perhaps not been written
 	}
-	if start := r.start(last); start > 0 {
+	if start := r.start(last); start > 0 && s.done >= len(before) {
 		s.source = bytes.Clone(s.source[start:])
 		s.done -= len(before)
 	}
 	return final, pending
 }
+
+// undecided matches a line, as far as it has come, that begins a block, and may yet turn out to go on with the paragraph
+// before it: # is a heading, and #tag is not.
+var undecided = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("^ {0,3}(?:#{1,6}|[-+*]|\\d{1,9}[.)]|[-_* ]{3,}|`{3,}[^`]*|<.*)$")
+})
 
 // End returns the lines that are left, and forgets the text.
 func (s *Stream) End(columns int) []string {
