@@ -133,6 +133,11 @@ func read(raw []byte, e *Event) (a Answer, err error) {
 	if err := d.Decode(&a); err != nil {
 		return a, fmt.Errorf("the answer is not understood: %w", err)
 	}
+	for _, member := range []*json.RawMessage{&a.Arguments, &a.Result} { // as encoders write what is not set
+		if string(*member) == "null" {
+			*member = nil
+		}
+	}
 	switch {
 	case a.Decision == "deny":
 		return a, Denial(a.Reason)

@@ -89,6 +89,7 @@ func TestAnswers(t *testing.T) {
 	}{
 		{answer: "", want: `{"content":[],"structuredContent":{"a":1}}`, calls: 1},
 		{answer: `{}`, want: `{"content":[],"structuredContent":{"a":1}}`, calls: 1},
+		{answer: `{"decision":"allow","reason":"","arguments":null,"result":null}`, want: `{"content":[],"structuredContent":{"a":1}}`, calls: 1},
 		{answer: "{\"arguments\":{\n\"a\": 2}}", want: `{"content":[],"structuredContent":{ "a": 2}} [  arguments: changed by own]`, calls: 1},
 		{answer: `{"decision":"deny","reason":"not today"}`, want: "denied: echo was not called: denied by own: not today [deny own ]"},
 		{err: intercept.Denial("no"), allow: true, want: "denied: echo was not called: denied by own: no [deny own ]"},
