@@ -18,6 +18,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -79,7 +80,11 @@ func (c *Client) Unusable(res *http.Response, why string, body []byte) *toolform
 // Hide removes the credentials of the config, and of the request, from a text of an answer, which may repeat
 // them.
 func (c *Client) Hide(res *http.Response, text string) string {
-	return string(c.withoutSent(res, []byte(c.secrets.Hide(text))))
+	var sent bridge.Secrets
+	if token := c.sent(res); len(token) >= minSecret {
+		sent.Add(token)
+	}
+	return sent.Hide(c.secrets.Hide(text))
 }
 
 // Text returns the body of an answer as UTF-8 without a byte order mark, and its media type. ok

@@ -90,6 +90,21 @@ func TestFailureHides(t *testing.T) {
 	}
 }
 
+// Nor a token that the request was sent with, also where the excerpt ends within it.
+func TestFailureHidesToken(t *testing.T) {
+	token := "t0k3n-" + strings.Repeat("abcdefghij", 50)
+	c := &Client{credentials: struct{ credentials }{}}
+	for _, before := range []int{0, maxExcerpt - 300, maxExcerpt - 20, maxExcerpt - 7} {
+		res := &http.Response{
+			StatusCode: 500, Header: http.Header{}, Request: &http.Request{Header: http.Header{"Authorization": {"Bearer " + token}}},
+			Body: io.NopCloser(strings.NewReader(strings.Repeat(".", before) + " " + token)),
+		}
+		if got := sourcetest.Texts(t, c.rejected(res, Call{}))[0]; strings.Contains(got, "t0k3n") || !strings.Contains(got, " xxxxx") {
+			t.Errorf("after %d bytes: …%s", before, got[len(got)-40:])
+		}
+	}
+}
+
 func TestFailure(t *testing.T) {
 	long := strings.Repeat("é", 1500)
 	for _, c := range []struct {
