@@ -117,7 +117,11 @@ func (p *Package) entry(program string, o *Options) (*Entry, error) {
 	for _, text := range front {
 		b.literal(text)
 	}
-	b.entry.Args = slices.Concat(front, runtime, []string{b.literal(name)})
+	at := 0
+	if p.Type == "oci" { // whose own "run" comes before its options
+		at = slices.Index(runtime, "run") + 1
+	}
+	b.entry.Args = slices.Concat(runtime[:at], front, runtime[at:], []string{b.literal(name)})
 	if program == "dnx" {
 		b.entry.Args = append(b.entry.Args, "--yes")
 		if len(arguments) > 0 {
@@ -156,8 +160,11 @@ func (p *Package) front(program string, runtime []string, env []Pair) (front []s
 		}
 		return front, at("==")
 	case "docker", "podman":
-		if !slices.Contains(runtime, "run") {
+		switch {
+		case !slices.Contains(runtime, "run"):
 			front = []string{"run", "-i", "--rm"}
+		case !slices.Contains(runtime, "-i") && !slices.Contains(runtime, "--interactive"):
+			front = []string{"-i"} // without it the server has no standard input
 		}
 		for _, pair := range env {
 			front = append(front, "-e", pair.Name)
@@ -198,11 +205,18 @@ func (r *Remote) entry(o *Options) (*Entry, error) {
 		b.entry.Type = "sse"
 	}
 	b.entry.URL, _ = b.value(Named{Input: Input{Value: r.URL}, Variables: r.Variables}, "URL", nil)
+	given := map[string]string{} // by their names as the file has them
+	for name, value := range o.Headers {
+		if at := slices.IndexFunc(r.Headers, func(n Named) bool { return strings.EqualFold(n.Name, name) }); at >= 0 {
+			name = r.Headers[at].Name
+		}
+		given[name] = value
+	}
 	for _, n := range r.Headers {
-		if value, ok := b.value(n, n.Name, o.Headers); ok {
+		if value, ok := b.value(n, n.Name, given); ok {
 			b.entry.Headers = append(b.entry.Headers, Pair{n.Name, value})
 		}
 	}
-	b.others(o.Headers, r.Headers, func(pair Pair) { b.entry.Headers = append(b.entry.Headers, pair) })
+	b.others(given, r.Headers, func(pair Pair) { b.entry.Headers = append(b.entry.Headers, pair) })
 	return b.entry, b.err
 }

@@ -42,6 +42,11 @@ func TestEntry(t *testing.T) {
 		"docker": {text: `{"packages": [{"registryType": "oci", "identifier": "ghcr.io/a/b:1.0", "runtimeHint": "docker", "runtimeArguments": [{"type": "named", "name": "--network", "value": "none"}],
 			"environmentVariables": [{"name": "A_B", "default": "c"}]}]}`,
 			want: `{"Command":"docker","Args":["run","-i","--rm","-e","A_B","--network=none","ghcr.io/a/b:1.0"],"Env":[{"Name":"A_B","Value":"c"}]}`},
+		"docker with its command": {text: `{"packages": [{"registryType": "oci", "identifier": "a/b:1", "runtimeArguments": [{"type": "positional", "value": "run"}, {"type": "named", "name": "-i"}, {"type": "named", "name": "--rm"}],
+			"environmentVariables": [{"name": "A_B", "default": "c"}]}]}`,
+			want: `{"Command":"docker","Args":["run","-e","A_B","-i","--rm","a/b:1"],"Env":[{"Name":"A_B","Value":"c"}]}`},
+		"docker with its command alone": {text: `{"packages": [{"registryType": "oci", "identifier": "a/b:1", "runtimeArguments": [{"type": "positional", "value": "run"}, {"type": "named", "name": "-i", "description": "interactive"}]}]}`,
+			want: `{"Command":"docker","Args":["run","-i","a/b:1"]}`},
 		"another registry of containers": {text: `{"packages": [{"registryType": "oci", "registryBaseUrl": "https://ghcr.io", "identifier": "a/b", "version": "1"}]}`,
 			want: `{"Command":"docker","Args":["run","-i","--rm","ghcr.io/a/b:1"]}`},
 		"an identifier with its registry": {text: `{"packages": [{"registryType": "oci", "registryBaseUrl": "https://ghcr.io", "identifier": "ghcr.io/a/b@sha256:0"}]}`,
@@ -67,6 +72,9 @@ func TestEntry(t *testing.T) {
 			"headers": [{"name": "Authorization", "value": "Bearer {token}", "isSecret": true, "variables": {"token": {"isSecret": true, "isRequired": true}}}, {"name": "X-Unknown", "value": "{stays}"}]}]}`,
 			o:    Options{Has: func(string) bool { return false }, Values: map[string]string{"tenant": "me"}},
 			want: `{"URL":"https://me.example.com/sse","Type":"sse","Headers":[{"Name":"Authorization","Value":"Bearer ${SRV_TOKEN}"},{"Name":"X-Unknown","Value":"{stays}"}],"Missing":["SRV_TOKEN"]}`},
+		"a header in another letter case": {text: `{"remotes": [{"type": "streamable-http", "url": "https://example.com", "headers": [{"name": "X-Team", "isRequired": true}]}]}`,
+			o:    Options{Headers: map[string]string{"x-team": "a", "Other": "b"}},
+			want: `{"URL":"https://example.com","Type":"http","Headers":[{"Name":"X-Team","Value":"a"},{"Name":"Other","Value":"b"}]}`},
 	} {
 		e, err := entryOf(t, c.text, c.o)
 		if err != nil {
