@@ -80,7 +80,7 @@ func (b *builder) fill(n Named) string {
 		case in.Value != "":
 			text.WriteString(b.literal(in.Value))
 		case isGiven:
-			text.WriteString(b.secretIf(in.Secret, name, given))
+			text.WriteString(b.secretIf(in.Secret || n.Secret, name, given))
 		case in.Default != "":
 			text.WriteString(b.literal(in.Default))
 		default:

@@ -75,6 +75,9 @@ func TestEntry(t *testing.T) {
 		"a header in another letter case": {text: `{"remotes": [{"type": "streamable-http", "url": "https://example.com", "headers": [{"name": "X-Team", "isRequired": true}]}]}`,
 			o:    Options{Headers: map[string]string{"x-team": "a", "Other": "b"}},
 			want: `{"URL":"https://example.com","Type":"http","Headers":[{"Name":"X-Team","Value":"a"},{"Name":"Other","Value":"b"}]}`},
+		"a secret with a variable": {text: `{"remotes": [{"type": "streamable-http", "url": "https://example.com", "headers": [{"name": "Authorization", "value": "Bearer {token}", "isSecret": true, "variables": {"token": {"isRequired": true}}}]}]}`,
+			o:    Options{Values: map[string]string{"token": "t1"}},
+			want: `{"URL":"https://example.com","Type":"http","Headers":[{"Name":"Authorization","Value":"Bearer ${SRV_TOKEN}"}],"Secrets":[{"Name":"SRV_TOKEN","Value":"t1"}]}`},
 	} {
 		e, err := entryOf(t, c.text, c.o)
 		if err != nil {
