@@ -72,6 +72,23 @@ func TestSlowStart(t *testing.T) {
 	}
 }
 
+// A secret that is longer than what a terminal takes of it is not kept.
+func TestSecretTooLong(t *testing.T) {
+	command, screen := startOnTerminal(t, 80, "secret", "set", "LONG")
+	var seen []byte
+	for buffer := make([]byte, 1000); !bytes.Contains(seen, []byte("(it is not shown): ")); {
+		n, err := screen.Read(buffer)
+		if seen = append(seen, buffer[:n]...); err != nil {
+			t.Fatalf("%v after %q", err, seen)
+		}
+	}
+	go io.WriteString(screen, strings.Repeat("x", 5000)+"\r")
+	rest, _ := io.ReadAll(screen)
+	if err := command.Wait(); err == nil || !bytes.Contains(rest, []byte("mcpbridge secret set LONG <FILE")) {
+		t.Errorf("%v: %q", err, rest)
+	}
+}
+
 // ours matches the escape sequences of the progress line.
 var ours = regexp.MustCompile(`\x1b\[(?:[0-9]*A|[JK]|[0-9]*m)`)
 

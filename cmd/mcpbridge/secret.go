@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -23,7 +24,10 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-const maxSecret = 1 << 20 // bytes
+const (
+	maxSecret = 1 << 20 // bytes
+	maxTyped  = 4096    // characters that a term.Terminal reads of a line, whose rest it drops
+)
 
 // A keptSecret is a secret as secret list shows it, which is without its value.
 type keptSecret struct {
@@ -124,6 +128,9 @@ func askSecret(ctx context.Context, name string, in *os.File, w io.Writer) ([]by
 		if errors.Is(l.err, io.EOF) { // Control-C is no signal here
 			io.WriteString(w, "\r\n")
 			l.err = &exitError{code: exitInterrupted}
+		}
+		if utf8.RuneCountInString(l.text) >= maxTyped {
+			l.err = fmt.Errorf("a terminal takes less than %d characters of one: have it read from a file, as in: mcpbridge secret set %s <FILE", maxTyped, name)
 		}
 		return []byte(l.text), l.err
 	case <-ctx.Done(): // the program ends
