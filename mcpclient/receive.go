@@ -92,7 +92,7 @@ func (c *conn) received(m *wire.Message, from *call) {
 		c.progressed(m)
 		return
 	case wire.NotificationCancelled:
-		c.endQuestion(string(m.Params.Get(wire.RequestID)))
+		c.withdrawn(m, from)
 		return
 	case wire.NotificationSubscribed:
 		c.acknowledged(m, from)
@@ -109,6 +109,19 @@ func (c *conn) received(m *wire.Message, from *call) {
 		}
 	}
 	c.link.notified(c, m, from)
+}
+
+// withdrawn takes the notification that the server has ended a listen, which answers that (2026-07-28,
+// cancellation), or that it does not wait for the answer to a question any more.
+func (c *conn) withdrawn(m *wire.Message, from *call) {
+	id := m.Params.Get(wire.RequestID)
+	k := c.findCall(callID(id))
+	switch {
+	case k == nil || k.acked == nil:
+		c.endQuestion(string(id))
+	case c.takeCall(k.id) != nil:
+		k.answer(empty(), from)
+	}
 }
 
 // progressed extends the call and passes the progress to its caller under the caller's own token.

@@ -321,20 +321,31 @@ func TestListChangesFromTheStart(t *testing.T) {
 
 // A listen that has ended is opened anew, and the lists are read again.
 func TestListChangesAgain(t *testing.T) {
-	upstreams(t, false, func(t *testing.T, u *upstream, cfg mcpclient.Config) {
-		listens := make(chan *asked, 10)
-		u.listen = func(a *asked) {
-			a.grant(everything)
-			listens <- a
-		}
-		c := u.open(t, cfg)
-		c.sees("ok")
-		u.add("one")
-		a := <-listens
-		a.note(wire.NotificationToolsChanged, `"x":1`)
-		c.sees("one")
-		u.add("two")
-		a.result(`"resultType":"complete"`)
-		c.sees("two")
-	})
+	for how, end := range map[string]func(a *asked){
+		"answered":  func(a *asked) { a.result(`"resultType":"complete"`) },
+		"cancelled": func(a *asked) { a.note(wire.NotificationCancelled, `"requestId":`+string(a.ID)) },
+	} {
+		t.Run(how, func(t *testing.T) {
+			upstreams(t, false, func(t *testing.T, u *upstream, cfg mcpclient.Config) {
+				listens := make(chan *asked, 10)
+				u.listen = func(a *asked) {
+					a.grant(everything)
+					listens <- a
+				}
+				c := u.open(t, cfg)
+				c.sees("ok")
+				u.add("one")
+				a := <-listens
+				a.note(wire.NotificationToolsChanged, `"x":1`)
+				c.sees("one")
+				u.add("two")
+				end(a)
+				again := <-listens
+				c.sees("two")
+				u.add("three")
+				again.note(wire.NotificationToolsChanged, `"x":1`)
+				c.sees("three")
+			})
+		})
+	}
 }
