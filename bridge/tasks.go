@@ -213,14 +213,21 @@ const maxTaskPages = 100
 func tasksOf(ctx context.Context, sub Session, req *Request) (tasks [][]byte) {
 	page := *req
 	page.Take = nil
-	for range maxTaskPages {
+	var first, cursor []byte
+	for n := range maxTaskPages {
 		reply := sub.Do(ctx, &page)
-		for raw := range wire.Elements(wire.Lookup(reply.Result, "tasks")) {
-			tasks = append(tasks, bytes.Clone(raw))
-		}
-		cursor := bytes.Clone(wire.Lookup(reply.Result, "nextCursor"))
+		own := bytes.Clone(wire.Lookup(reply.Result, "tasks"))
+		next := bytes.Clone(wire.Lookup(reply.Result, "nextCursor"))
 		reply.Free()
-		if cursor == nil || len(tasks) >= wire.MaxTasks {
+		if n == 0 {
+			first = own
+		} else if string(cursor) == `""` && bytes.Equal(own, first) {
+			break // some servers end a list with an empty cursor, which begins it anew
+		}
+		for raw := range wire.Elements(own) {
+			tasks = append(tasks, raw)
+		}
+		if cursor = next; len(cursor) == 0 || cursor[0] != '"' || len(tasks) >= wire.MaxTasks {
 			break
 		}
 		page.Edits = append(slices.Clip(req.Edits), wire.Edit{Key: wire.Cursor, Value: cursor})

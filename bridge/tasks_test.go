@@ -141,6 +141,20 @@ func TestTasksOfAllPages(t *testing.T) {
 	}
 }
 
+// The tasks of a server that ends their list with an empty cursor, or null, are there once.
+func TestTasksOfEmptyCursor(t *testing.T) {
+	member := func(name, cursor string) Member {
+		return Member{Name: name, Source: newScripted(func(*Request) Reply {
+			return Result([]byte(`{"tasks":[{"taskId":"`+name+`"}],"nextCursor":`+cursor+`}`), nil)
+		})}
+	}
+	s := openBridge(t, &Caller{}, member("a", `""`), member("b", "null"))
+	reply := s.Do(t.Context(), &Request{Method: wire.MethodTasksList})
+	if want := `{"tasks":[{"taskId":"a"},{"taskId":"b"}]}`; string(reply.Result) != want {
+		t.Errorf("the tasks are %.200s, %v, want %s", reply.Result, reply.Err, want)
+	}
+}
+
 // taker takes what it is given.
 type taker struct{}
 

@@ -391,6 +391,43 @@ func TestLazyCalledAsItEnds(t *testing.T) {
 	})
 }
 
+// An empty cursor is one (2026-07-28, pagination), though some servers end a list with it.
+func TestEmptyCursor(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		pages map[string]string // by the cursor
+		want  string
+	}{
+		{"the only page", map[string]string{"": `"tools":[{"name":"ok"}],"nextCursor":""`, `""`: `"tools":[{"name":"ok"}],"nextCursor":""`}, "ok"},
+		{"the last page", map[string]string{
+			"": `"tools":[{"name":"ok"}],"nextCursor":"2"`, `"2"`: `"tools":[{"name":"two"}],"nextCursor":""`, `""`: `"tools":[{"name":"ok"}],"nextCursor":"2"`,
+		}, "ok two"},
+		{"no tools", map[string]string{"": `"tools":[],"nextCursor":""`, `""`: `"tools":[],"nextCursor":""`}, ""},
+		{"the second page", map[string]string{"": `"tools":[{"name":"ok"}],"nextCursor":""`, `""`: `"tools":[{"name":"two"}]`}, "ok two"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := newOdd(t, func(x *exchange) bool {
+				if x.Method == wire.MethodToolsList {
+					x.result(c.pages[string(x.Params.Get(wire.Cursor))])
+				}
+				return x.Method == wire.MethodToolsList
+			})
+			up := open(t, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP})
+			l, err := up.session.List(t.Context(), bridge.Tools)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, it := range l.Items {
+				names = append(names, it.Key)
+			}
+			if got := strings.Join(names, " "); got != c.want {
+				t.Errorf("the tools are %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 // A batch within a batch is nothing that a server may send.
 func TestBatchInBatch(t *testing.T) {
 	o := newOdd(t, func(x *exchange) bool {

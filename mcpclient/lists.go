@@ -48,13 +48,18 @@ func (l *link) fetch(ctx context.Context, c *conn, r *reading) error {
 	if known := l.lists[kind].Load(); known != nil {
 		r.known = known.Items
 	}
-	size, cursor := 0, []byte(nil)
+	size, cursor, first := 0, []byte(nil), []byte(nil)
 	for page := 1; ; page++ {
 		result, unusable, err := c.fetchPage(ctx, kind, cursor)
 		if err != nil {
 			return err
 		}
 		items, next, more := splitPage(kind, result)
+		if page == 1 {
+			first = items
+		} else if string(cursor) == `""` && bytes.Equal(items, first) {
+			break // some servers end a list with an empty cursor, which begins it anew
+		}
 		r.addPage(result, items)
 		for _, it := range unusable {
 			r.leaveOut(it.name, it.err)
