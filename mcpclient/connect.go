@@ -30,7 +30,7 @@ func (l *link) connect(ctx context.Context) (*conn, error) {
 	if l.cfg.Auth != nil {
 		l.cfg.Auth.Reset()
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, l.cfg.ConnectTimeout, fmt.Errorf("no answer within %s (connectTimeout in its config, or --connect-timeout)", l.cfg.ConnectTimeout))
+	ctx, cancel := l.cfg.withConnectTimeout(ctx)
 	defer cancel()
 	c, err := l.dial(ctx)
 	if err != nil {
@@ -60,6 +60,11 @@ func (l *link) connect(ctx context.Context) (*conn, error) {
 	l.saveLists()
 	l.restore(c)
 	return c, nil
+}
+
+// withConnectTimeout returns a context for what a server is asked as it connects, or for its lists.
+func (cfg *Config) withConnectTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, cfg.ConnectTimeout, fmt.Errorf("no answer within %s (connectTimeout in its config, or --connect-timeout)", cfg.ConnectTimeout))
 }
 
 // dial dials the carriers that the config allows, in turn, until a handshake succeeds. The error

@@ -184,6 +184,9 @@ func (c *conn) fetchPage(ctx context.Context, kind bridge.ListKind, cursor []byt
 	k := c.newOwn(kind.Method())
 	reply, err := c.requestCall(ctx, k, params)
 	if err != nil {
+		if cause := context.Cause(ctx); cause != nil { // of which err says no more than that it was cancelled
+			err = cause
+		}
 		return nil, nil, fmt.Errorf("%s failed: %w", kind.Method(), err)
 	}
 	defer reply.Free()

@@ -10,6 +10,9 @@ import (
 	"testing/synctest"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 )
 
@@ -81,4 +84,22 @@ func TestReadyLoggedOnce(t *testing.T) {
 		client.Restart()
 		list("2 info, 38 debug")
 	})
+}
+
+// A server that answers what it is asked at first, and no more, is the error of what it does not answer.
+func TestSilentLater(t *testing.T) {
+	for method, want := range map[string]string{
+		wire.MethodInitialize: "no answer within 30s",
+		wire.MethodToolsList:  "tools/list failed: no answer within 30s",
+	} {
+		t.Run(method, func(t *testing.T) {
+			sourcetest.NoLeaks(t)
+			synctest.Test(t, func(t *testing.T) {
+				network := peer.NewNetwork()
+				s := peer.NewServer(peer.Legacy)
+				s.Before = func(c *peer.Call) bool { return c.Method == method }
+				openOn(t, network, mcpclient.Config{URL: "ws" + strings.TrimPrefix(s.Serve(t, network), "http") + "/ws"}).unavailable(want)
+			})
+		})
+	}
 }
