@@ -6,11 +6,12 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
-	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
@@ -86,19 +87,33 @@ func TestReadyLoggedOnce(t *testing.T) {
 	})
 }
 
-// A server that answers what it is asked at first, and no more, is the error of what it does not answer.
+// A server that answers what it is asked at first, and no more, is the error of what it does not answer. It is not told
+// that its initialize is cancelled.
 func TestSilentLater(t *testing.T) {
 	for method, want := range map[string]string{
 		wire.MethodInitialize: "no answer within 30s",
 		wire.MethodToolsList:  "tools/list failed: no answer within 30s",
 	} {
 		t.Run(method, func(t *testing.T) {
-			sourcetest.NoLeaks(t)
 			synctest.Test(t, func(t *testing.T) {
+				var told atomic.Bool
 				network := peer.NewNetwork()
-				s := peer.NewServer(peer.Legacy)
-				s.Before = func(c *peer.Call) bool { return c.Method == method }
-				openOn(t, network, mcpclient.Config{URL: "ws" + strings.TrimPrefix(s.Serve(t, network), "http") + "/ws"}).unavailable(want)
+				o := newOddOn(t, network, func(x *exchange) bool {
+					switch time.Sleep(time.Second); x.Method {
+					case method:
+						<-x.ctx.Done()
+					case wire.NotificationCancelled:
+						told.Store(true)
+						fallthrough
+					default:
+						return false
+					}
+					return true
+				})
+				openOn(t, network, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP}).unavailable(want)
+				if told.Load() != (method != wire.MethodInitialize) {
+					t.Errorf("that it is cancelled is told: %t", told.Load())
+				}
 			})
 		})
 	}

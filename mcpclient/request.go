@@ -301,9 +301,9 @@ func (c *conn) replied(k *call, r bridge.Reply) (bridge.Reply, *loss) {
 }
 
 // abandon gives up a call whose caller has gone or whose time is over. It tells the server if the
-// request may have reached it.
+// request may have reached it, unless it is an initialize, which must not be cancelled.
 func (c *conn) abandon(cause error, k *call) *toolformat.Error {
-	if k.sent.Load() || k.queued {
+	if (k.sent.Load() || k.queued) && k.method != wire.MethodInitialize {
 		params := append(strconv.AppendInt([]byte(`{"requestId":`), k.id, 10), '}')
 		c.respond(wire.AppendNotification(nil, wire.NotificationCancelled, params))
 	}
