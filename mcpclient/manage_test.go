@@ -10,6 +10,8 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -40,6 +42,32 @@ func TestRestartAndStop(t *testing.T) {
 		}
 		c.client.Stop()
 		c.client.Restart()
+		c.works("ok")
+	})
+}
+
+// A list that is being read does not keep its connection, however long its server takes.
+func TestRestartWhileListing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lists atomic.Int32
+		network := peer.NewNetwork()
+		o := newOddOn(t, network, func(x *exchange) bool {
+			if x.Method != wire.MethodToolsList || lists.Add(1) != 2 {
+				return false
+			}
+			<-x.ctx.Done()
+			return true
+		})
+		c := openOn(t, network, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP})
+		c.works("ok")
+		if _, err := c.session.List(t.Context(), bridge.Tools); err != nil || lists.Load() != 2 {
+			t.Fatalf("%d lists, %v", lists.Load(), err)
+		}
+		begun := time.Now()
+		c.client.Restart()
+		if took := time.Since(begun); took > time.Second {
+			t.Errorf("a restart took %v", took)
+		}
 		c.works("ok")
 	})
 }

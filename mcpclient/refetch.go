@@ -144,7 +144,7 @@ func (l *link) fetchAgain(c *conn, kind bridge.ListKind, f *fetch) error {
 	if (f.announced || f.told) && kind != bridge.Tools && !c.has(kind) {
 		return nil
 	}
-	ctx, cancel := l.cfg.withConnectTimeout(l.ctx)
+	ctx, cancel := l.cfg.withConnectTimeout(&c.life)
 	defer cancel()
 	err := l.fetch(ctx, c, &reading{link: l, kind: kind, all: f.announced, told: f.told})
 	if err == nil {
