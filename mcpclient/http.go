@@ -13,10 +13,12 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/outbound"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // idleConnTime is how long an idle connection is kept: shorter than the 5 s after which servers
@@ -200,7 +202,8 @@ type sse struct {
 	cfg    *Config
 	client *http.Client
 	header http.Header
-	post   *url.URL // where to post
+	post   *url.URL    // where to post
+	up     atomic.Bool // the handshake is done
 	end    context.CancelFunc
 	work   sync.WaitGroup
 }
@@ -314,13 +317,17 @@ func (s *sse) send(ctx context.Context, msg *wire.Buffer, k *call) error {
 	}
 	defer resp.Body.Close()
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return newStatusError(resp, s.cfg.snippet(text))
+	if resp.StatusCode >= 200 && resp.StatusCode <= 299 {
+		return nil
 	}
-	return nil
+	refused := newStatusError(resp, s.cfg.snippet(bytes.TrimSpace(text)))
+	if k != nil && s.up.Load() && !refused.passes() && !mayEndSession(refused.code, text) {
+		return s.cfg.errorf(toolformat.Unavailable, "%v", refused)
+	}
+	return refused
 }
 
-func (s *sse) established(string) {}
+func (s *sse) established(string) { s.up.Store(true) }
 
 func (s *sse) close() {
 	s.end()

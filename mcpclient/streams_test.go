@@ -1,7 +1,9 @@
 package mcpclient_test
 
 import (
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -10,9 +12,11 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // A server may end the stream of a call again and again, for its client to come back for the rest (SEP-1699), and may
@@ -125,4 +129,44 @@ func TestNotificationAnsweredWithStream(t *testing.T) {
 			t.Errorf("it took %s to connect", took)
 		}
 	})
+}
+
+// A status with which a server of the legacy SSE transport refuses a call is what its caller reads.
+func TestPostRefused(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	out := make(chan string, 10)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			w.Header().Set("Content-Type", "text/event-stream")
+			for event := "event: endpoint\ndata: /\n\n"; ; {
+				io.WriteString(w, event)
+				w.(http.Flusher).Flush()
+				select {
+				case event = <-out:
+				case <-r.Context().Done():
+					return
+				}
+			}
+		}
+		body, _ := io.ReadAll(r.Body)
+		m, err := wire.Split(body)
+		result := ""
+		switch {
+		case err != nil || m.Method == wire.MethodToolsCall:
+			http.Error(w, "this is too large", http.StatusRequestEntityTooLarge)
+			return
+		case m.Method == wire.MethodInitialize:
+			result = `{"protocolVersion":"2024-11-05","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}`
+		case m.Method == wire.MethodToolsList:
+			result = `{"tools":[{"name":"ok","inputSchema":{"type":"object"}}]}`
+		}
+		w.WriteHeader(http.StatusAccepted)
+		if result != "" {
+			out <- `data: {"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":` + result + "}\n\n"
+		}
+	}))
+	defer server.Close()
+	c := open(t, mcpclient.Config{URL: server.URL, Transport: mcpclient.SSE})
+	c.fails(c.call("ok"), toolformat.Unavailable, "up: HTTP 413 Request Entity Too Large: this is too large")
+	c.client.Close()
 }
