@@ -1,7 +1,9 @@
 package mcpclient_test
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -64,6 +67,40 @@ func TestPingOfSlowServer(t *testing.T) {
 		synctest.Wait()
 		if ponged < 2 || connections != 1 {
 			t.Errorf("%d pongs on %d connections", ponged, connections)
+		}
+	})
+}
+
+// slowConn takes a second for each write of a long frame.
+type slowConn struct{ net.Conn }
+
+func (c slowConn) Write(b []byte) (int, error) {
+	if len(b) > 32<<10 {
+		time.Sleep(time.Second)
+	}
+	return c.Conn.Write(b)
+}
+
+// A long message to a server on a WebSocket may take long on a slow network.
+func TestLongMessageOnSlowNetwork(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	synctest.Test(t, func(t *testing.T) {
+		network := peer.NewNetwork()
+		s := peer.NewServer(peer.Legacy)
+		s.Tools, s.Take = `{"name":"ok","inputSchema":{}}`, done
+		c := &caller{T: t, client: mcpclient.New(mcpclient.Config{Name: "up", URL: "ws" + strings.TrimPrefix(s.Serve(t, network), "http") + "/ws"})}
+		defer c.client.Close()
+		c.client.DialThrough(func(ctx context.Context, _, addr string) (net.Conn, error) {
+			conn, err := network.Dial(ctx, "tcp", addr)
+			return slowConn{conn}, err
+		})
+		var err error
+		if c.session, err = c.client.Open(t.Context(), &bridge.Caller{ID: t.Name()}); err != nil {
+			t.Fatal(err)
+		}
+		defer c.session.Close()
+		if r := c.do(t.Context(), "ok", `{"text":"`+strings.Repeat("x", 8<<20)+`"}`); r.Err != nil {
+			t.Error(r.Err)
 		}
 	})
 }

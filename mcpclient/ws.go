@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,6 +19,10 @@ import (
 const (
 	pingEvery = 30 * time.Second // a server that answers neither of two pings is gone
 	writeTime = 10 * time.Second // bounds the writing of a frame
+
+	silentTime = 2*pingEvery + writeTime // after which a server is gone
+
+	frameBytes = 64 << 10 // of a message in several frames
 )
 
 // ws is the carrier for WebSocket: each message is a text frame.
@@ -38,7 +43,7 @@ type frame struct {
 func dialWS(ctx context.Context, cfg *Config, r receiver) (carrier, error) {
 	d := websocket.Dialer{
 		NetDialContext: cfg.http.DialContext, Proxy: cfg.http.Proxy, TLSClientConfig: outbound.TLS(cfg.Roots),
-		Subprotocols: []string{wire.Subprotocol}, ReadBufferSize: 64 << 10, WriteBufferSize: 64 << 10,
+		Subprotocols: []string{wire.Subprotocol}, ReadBufferSize: 64 << 10, WriteBufferSize: frameBytes,
 	}
 	if proxy := cfg.httpProxy(); proxy != nil { // the Dialer's own CONNECT panics at a status without a text
 		d.NetDialContext, d.Proxy = outbound.Tunnel(proxy, d.NetDialContext), nil
@@ -97,7 +102,7 @@ func (cfg *Config) httpProxy() *url.URL {
 
 // receive passes on messages until the connection ends. The error says why.
 func (w *ws) receive(cfg *Config, r receiver) error {
-	alive := func(string) error { return w.conn.SetReadDeadline(time.Now().Add(2*pingEvery + writeTime)) }
+	alive := func(string) error { return w.conn.SetReadDeadline(time.Now().Add(silentTime)) }
 	alive("")
 	w.conn.SetPongHandler(alive)
 	w.conn.SetPingHandler(func(text string) error {
@@ -137,8 +142,7 @@ func (w *ws) write(r receiver) {
 			err = w.conn.WriteControl(websocket.PongMessage, []byte(text), time.Now().Add(writeTime))
 		case f := <-w.out:
 			f.of.setSent()
-			w.conn.SetWriteDeadline(time.Now().Add(writeTime))
-			err = w.conn.WriteMessage(websocket.TextMessage, f.msg.B)
+			err = w.writeText(f.msg.B)
 			f.msg.Free()
 		case <-w.done:
 			return
@@ -152,6 +156,26 @@ func (w *ws) write(r receiver) {
 			return
 		}
 	}
+}
+
+// writeText writes a message. Each part of it has writeTime, as a long one takes longer on a slow network, and shows
+// that the server is not gone.
+func (w *ws) writeText(msg []byte) error {
+	out, err := w.conn.NextWriter(websocket.TextMessage)
+	if err != nil {
+		return err
+	}
+	for part := range slices.Chunk(msg, frameBytes) {
+		w.conn.SetWriteDeadline(time.Now().Add(writeTime))
+		if _, err := out.Write(part); err != nil {
+			return err
+		}
+		if len(part) == frameBytes {
+			w.conn.NetConn().SetReadDeadline(time.Now().Add(silentTime))
+		}
+	}
+	w.conn.SetWriteDeadline(time.Now().Add(writeTime))
+	return out.Close()
 }
 
 func (w *ws) send(ctx context.Context, msg *wire.Buffer, k *call) error {
