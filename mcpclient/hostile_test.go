@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -352,6 +353,42 @@ func TestListReadingsInOrder(t *testing.T) {
 	if _, ok := l.Find("new"); !ok {
 		t.Errorf("the list is %s", l.Items[0].Raw)
 	}
+}
+
+// A lazy server that could not be reached, or was stopped, has its lists again once a call may start it.
+func TestLazyComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := peer.NewNetwork()
+		o := newOddOn(t, network, nil)
+		var up atomic.Bool
+		c := &caller{T: t, client: mcpclient.New(mcpclient.Config{Name: "up", URL: o.URL, Transport: mcpclient.HTTP, Lazy: true})}
+		defer c.client.Close()
+		c.client.DialThrough(func(ctx context.Context, _, addr string) (net.Conn, error) {
+			if !up.Load() {
+				return nil, &net.OpError{Op: "dial", Err: errors.New("down")}
+			}
+			return network.Dial(ctx, "tcp", addr)
+		})
+		var err error
+		if c.session, err = c.client.Open(t.Context(), &bridge.Caller{ID: t.Name()}); err != nil {
+			t.Fatal(err)
+		}
+		defer c.session.Close()
+		lists := func(when string, want bool) {
+			t.Helper()
+			if l, err := c.session.List(t.Context(), bridge.Tools); err == nil != want || want && len(l.Items) != 1 {
+				t.Errorf("%s: %v", when, err)
+			}
+		}
+		lists("down", false)
+		up.Store(true)
+		c.idle()
+		lists("up", true)
+		c.client.Stop()
+		lists("stopped", false)
+		c.client.Restart()
+		lists("restarted", true)
+	})
 }
 
 // A lazy server that has become idle starts when it is called, not by itself.

@@ -83,7 +83,7 @@ type link struct {
 	reason    error                   // of the latest failure
 	retry     time.Time               // of the next attempt
 	asks      []string                // client capabilities that the server has needed
-	stale     bool                    // an attempt has failed since the lists were read
+	stale     bool                    // an attempt has failed since the lists were read; false of an idle link
 	changed   chan struct{}           // closed, and replaced, when the state changes
 	attempt   context.CancelCauseFunc // ends the attempt to connect that is under way; nil without one
 }
@@ -141,7 +141,7 @@ func (l *link) setState(s State, reason error, retryIn time.Duration) {
 	if retryIn > 0 {
 		l.retry = time.Now().Add(retryIn)
 	}
-	flip := (s == Failed || s == Stopped) && !l.stale && !l.cfg.KeepLists || s == Ready && l.stale
+	flip := (s == Failed || s == Stopped) && !l.stale && !l.cfg.KeepLists || (s == Ready || s == Idle) && l.stale
 	if flip {
 		l.stale = !l.stale
 	}
