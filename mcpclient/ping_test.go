@@ -104,3 +104,17 @@ func TestLongMessageOnSlowNetwork(t *testing.T) {
 		}
 	})
 }
+
+// The credentials in the URL of a WebSocket go into the header of its handshake.
+func TestCredentialsOfWebSocket(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, password, _ := r.BasicAuth()
+		w.WriteHeader(http.StatusTeapot)
+		if user != "me" || password != "pass" || r.URL.String() != "/ws?a=b" {
+			t.Errorf("%s as %q, %q", r.URL, user, password)
+		}
+	}))
+	defer server.Close()
+	open(t, mcpclient.Config{URL: "ws://me:pass@" + strings.TrimPrefix(server.URL, "http://") + "/ws?a=b"}).unavailable("HTTP 418")
+}

@@ -66,15 +66,20 @@ func dialWS(ctx context.Context, cfg *Config, r receiver) (carrier, error) {
 
 // dialWS does the handshake, with the credentials of Auth if there is one.
 func (cfg *Config) dialWS(ctx context.Context, d *websocket.Dialer) (conn *websocket.Conn, resp *http.Response, err error) {
+	address := cfg.URL
+	if u, err := url.Parse(address); err == nil && u.User != nil { // which the header has, and the Dialer refuses
+		u.User = nil
+		address = u.String()
+	}
 	if cfg.Auth == nil {
-		return d.DialContext(ctx, cfg.URL, cfg.header())
+		return d.DialContext(ctx, address, cfg.header())
 	}
 	var failed error // of the handshake, where the server has answered
 	resp, err = cfg.authorized(ctx, nil, true, func(value string, _ *wire.Buffer) (*http.Response, error) {
 		header := cfg.header()
 		setAuthorization(header, value)
 		var resp *http.Response
-		conn, resp, failed = d.DialContext(ctx, cfg.URL, header)
+		conn, resp, failed = d.DialContext(ctx, address, header)
 		if resp != nil {
 			return resp, nil
 		}
