@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -19,8 +20,8 @@ var questionCapability = map[string]string{
 	wire.MethodCreateMessage: "sampling", wire.MethodElicit: "elicitation", wire.MethodRootsList: "roots",
 }
 
-// maxQuestions bounds the questions of a connection that wait for an answer, and maxQuestionBytes the
-// bytes of these.
+// maxQuestions bounds the questions of a connection that wait for an answer, with the answers that are being sent, and
+// maxQuestionBytes the bytes of the questions.
 const maxQuestions, maxQuestionBytes = 64, 8 << 20
 
 // question is one of the server that waits for an answer.
@@ -78,16 +79,45 @@ func (c *conn) forward(m *wire.Message, buf *wire.Buffer, from *call) {
 		defer buf.Free()
 		defer cancel()
 		result, err := c.cfg.callAsker(ctx, ask, method, params)
-		if !c.endQuestion(id) {
+		if !c.beginAnswer(id) {
 			return // canceled by the server
 		}
 		answer := wire.AppendResult(nil, []byte(id), result)
 		if err != nil {
 			answer = appendAskError([]byte(id), err)
 		}
-		// Not in the background, where it could be dropped: maxQuestions bounds these goroutines.
-		c.whenDialed(func(ctx context.Context) { c.carrier.send(ctx, &wire.Buffer{B: answer}, nil) })
+		c.answer(answer)
 	})
+}
+
+// answerTime bounds the sending of an answer, which may be long, to a server that may be slow.
+const answerTime = time.Minute
+
+// beginAnswer ends a question whose answer is sent next; false means that the id is unknown.
+func (c *conn) beginAnswer(id string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := c.removeQuestion(id)
+	if known {
+		c.answers++
+	}
+	return known
+}
+
+// answer sends an answer: not in the background, where it could be dropped. It ends what beginAnswer has begun.
+func (c *conn) answer(msg []byte) {
+	ctx, cancel := context.WithTimeout(&c.life, answerTime)
+	defer cancel()
+	select {
+	case <-c.dialed:
+		if err := c.carrier.send(ctx, &wire.Buffer{B: msg}, nil); err != nil && c.alive() {
+			c.cfg.throttle.Log(slog.LevelWarn, "the answer to a request of the server could not be sent", "reason", err)
+		}
+	case <-ctx.Done():
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answers--
 }
 
 // route decides which caller answers a question: that of the call on whose stream it came, else
@@ -134,7 +164,7 @@ func (c *conn) addQuestion(id string, q question) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, known := c.questions[id]
-	if c.lost || known || len(c.questions) >= maxQuestions || c.asked+q.size > maxQuestionBytes {
+	if c.lost || known || len(c.questions)+c.answers >= maxQuestions || c.asked+q.size > maxQuestionBytes {
 		return false
 	}
 	c.questions[id] = q

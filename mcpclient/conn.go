@@ -45,6 +45,7 @@ type conn struct {
 	calls     map[int64]*call     // without a response
 	questions map[string]question // without an answer, by raw id
 	asked     int                 // bytes of the questions
+	answers   int                 // to questions, that are being sent
 	ticking   bool                // expire will run
 	busy      bool                // a call has begun since expire ran last
 

@@ -154,6 +154,39 @@ func TestAnswersSideBySide(t *testing.T) {
 	}
 }
 
+// An answer reaches a server that takes a while for it.
+func TestAnswerToSlowServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network, heard := peer.NewNetwork(), make(chan struct{}, 1)
+		o := newOddOn(t, network, func(x *exchange) bool {
+			switch {
+			case x.Kind() == wire.Response:
+				time.Sleep(10 * time.Second)
+				if x.ctx.Err() == nil { // else it is lost, as with servers that see first that their client has gone
+					heard <- struct{}{}
+				}
+				x.w.WriteHeader(http.StatusAccepted)
+			case x.Method == wire.MethodToolsCall:
+				x.say(`{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{}}`)
+				select {
+				case <-heard:
+					x.result(`"content":[]`)
+				case <-x.ctx.Done():
+				}
+			default:
+				return false
+			}
+			return true
+		})
+		c := askingOn(t, network, mcpclient.Config{URL: o.URL, Timeout: 30 * time.Second}, `{"elicitation":{}}`, func(context.Context, string, []byte) ([]byte, *toolformat.Error) {
+			return []byte(`{"action":"accept"}`), nil
+		})
+		if r := c.call("x"); r.Err != nil {
+			t.Error(r.Err)
+		}
+	})
+}
+
 // A question ends with the call that it belongs to, whether or not the server says so.
 func TestQuestionEndsWithItsCall(t *testing.T) {
 	o := newOdd(t, func(x *exchange) bool {
