@@ -181,7 +181,7 @@ func (l *link) open(ctx context.Context, dial dialer, handshake func(*conn, cont
 // (2025-11-25, transports, backwards compatibility).
 func refused(err error) bool {
 	var s *statusError
-	return errors.As(err, &s) && (s.code == 400 || s.code == 404 || s.code == 405)
+	return errors.As(err, &s) && (s.code == 400 || s.code == 404 || s.code == 405 || 301 <= s.code && s.code <= 303) // a GET is redirected
 }
 
 // handshake finds out whether the server speaks the era of the link's callers, unless the config

@@ -41,7 +41,8 @@ func newTransport(roots *x509.CertPool) *http.Transport {
 const maxRedirects = 5
 
 // newHTTPClient makes a client that follows a redirect only where the configured headers, which
-// may be secret, can go: to the same origin, or from http to https on the default ports of a host.
+// may be secret, can go: to the same origin, or from http to https on the default ports of a host. It does
+// not follow one that would make a POST a GET, which is no message: that is the response.
 func newHTTPClient(t *http.Transport) *http.Client {
 	return &http.Client{Transport: t, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		from, to := outbound.Origin(via[len(via)-1].URL), outbound.Origin(r.URL)
@@ -54,6 +55,8 @@ func newHTTPClient(t *http.Transport) *http.Client {
 			return fmt.Errorf("refused a redirect to another origin: if %s is right, put it in the config", bare(r.URL))
 		case len(via) > maxRedirects:
 			return errors.New("too many redirects")
+		case r.Method != via[0].Method:
+			return http.ErrUseLastResponse
 		}
 		return nil
 	}}
@@ -162,6 +165,9 @@ func (e *statusError) passes() bool {
 }
 
 func newStatusError(resp *http.Response, text string) *statusError {
+	if to, err := resp.Location(); err == nil && to.Host != "" && resp.StatusCode/100 == 3 {
+		text = fmt.Sprintf("it redirects to %s: if that is right, put it in the config", bare(to))
+	}
 	challenge := strings.Join(resp.Header.Values("Www-Authenticate"), ",")
 	return &statusError{resp.StatusCode, text, strings.Contains(challenge, "resource_metadata")}
 }

@@ -19,6 +19,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
@@ -147,6 +148,28 @@ func TestRedirects(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestRedirectedToGet: a redirect that makes a GET of a POST is for servers of the legacy SSE transport; of others the
+// error says where they are.
+func TestRedirectedToGet(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	script, _ := url.Parse(newScript().Serve(t, nil))
+	proxy := httputil.NewSingleHostReverseProxy(script)
+	proxy.FlushInterval, proxy.ErrorLog = -1, log.New(io.Discard, "", 0)
+	mux := http.NewServeMux()
+	mux.Handle("/sse", proxy)
+	mux.Handle("/old", http.RedirectHandler("/sse", http.StatusMovedPermanently))
+	mux.Handle("/moved", http.RedirectHandler("/new", http.StatusMovedPermanently))
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	defer server.CloseClientConnections()
+	c := open(t, mcpclient.Config{URL: server.URL + "/old", ConnectTimeout: 10 * time.Second})
+	c.works("ok")
+	c.client.Close()
+	for _, transport := range []mcpclient.Transport{mcpclient.Auto, mcpclient.HTTP} {
+		open(t, mcpclient.Config{URL: server.URL + "/moved", Transport: transport}).unavailable("HTTP 301 Moved Permanently: it redirects to " + server.URL + "/new: if that is right, put it in the config")
 	}
 }
 
