@@ -71,24 +71,33 @@ func TestPingOfSlowServer(t *testing.T) {
 	})
 }
 
-// slowConn takes a second for each write of a long frame.
+// slowConn takes a second for each 32 KiB and more that are written or read at once.
 type slowConn struct{ net.Conn }
 
+func (c slowConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b[:min(len(b), 32<<10)])
+	if n == 32<<10 {
+		time.Sleep(time.Second)
+	}
+	return n, err
+}
+
 func (c slowConn) Write(b []byte) (int, error) {
-	if len(b) > 32<<10 {
+	if len(b) >= 32<<10 {
 		time.Sleep(time.Second)
 	}
 	return c.Conn.Write(b)
 }
 
-// A long message to a server on a WebSocket may take long on a slow network.
+// A long message to a server on a WebSocket, or from it, may take long on a slow network.
 func TestLongMessageOnSlowNetwork(t *testing.T) {
 	sourcetest.NoLeaks(t)
 	synctest.Test(t, func(t *testing.T) {
 		network := peer.NewNetwork()
 		s := peer.NewServer(peer.Legacy)
-		s.Tools, s.Take = `{"name":"ok","inputSchema":{}}`, done
-		c := &caller{T: t, client: mcpclient.New(mcpclient.Config{Name: "up", URL: "ws" + strings.TrimPrefix(s.Serve(t, network), "http") + "/ws"})}
+		long := strings.Repeat("x", 8<<20)
+		s.Tools, s.Take = `{"name":"ok","inputSchema":{}}`, func(c *peer.Call) { c.Reply(`"content":[{"type":"text","text":"` + long + `"}]`) }
+		c := &caller{T: t, client: mcpclient.New(mcpclient.Config{Name: "up", Timeout: time.Hour, URL: "ws" + strings.TrimPrefix(s.Serve(t, network), "http") + "/ws"})}
 		defer c.client.Close()
 		c.client.DialThrough(func(ctx context.Context, _, addr string) (net.Conn, error) {
 			conn, err := network.Dial(ctx, "tcp", addr)
@@ -99,8 +108,8 @@ func TestLongMessageOnSlowNetwork(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.session.Close()
-		if r := c.do(t.Context(), "ok", `{"text":"`+strings.Repeat("x", 8<<20)+`"}`); r.Err != nil {
-			t.Error(r.Err)
+		if r := c.do(t.Context(), "ok", `{"text":"`+long+`"}`); r.Err != nil || len(r.Result) < len(long) {
+			t.Errorf("%d bytes, %v", len(r.Result), r.Err)
 		}
 	})
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -31,7 +33,22 @@ type ws struct {
 	out   chan frame
 	pongs chan string // the payload of the server's latest ping, if that is to be answered
 	done  chan struct{}
+	heard atomic.Int64 // when the server was last read from, or took a part of a long message, in Unix ns
 	work  sync.WaitGroup
+}
+
+// heardConn is the connection of a ws, which notes when it is read from.
+type heardConn struct {
+	net.Conn
+	of *ws
+}
+
+func (c *heardConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 {
+		c.of.heard.Store(time.Now().UnixNano())
+	}
+	return n, err
 }
 
 // frame is a message to be written.
@@ -48,6 +65,15 @@ func dialWS(ctx context.Context, cfg *Config, r receiver) (carrier, error) {
 	if proxy := cfg.httpProxy(); proxy != nil { // the Dialer's own CONNECT panics at a status without a text
 		d.NetDialContext, d.Proxy = outbound.Tunnel(proxy, d.NetDialContext), nil
 	}
+	w := &ws{out: make(chan frame, 64), pongs: make(chan string, 1), done: make(chan struct{})}
+	dial := d.NetDialContext
+	d.NetDialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return &heardConn{conn, w}, nil
+	}
 	conn, resp, err := cfg.dialWS(ctx, &d)
 	if err != nil {
 		if resp != nil && !errors.Is(err, context.Canceled) {
@@ -58,7 +84,7 @@ func dialWS(ctx context.Context, cfg *Config, r receiver) (carrier, error) {
 	if conn.Subprotocol() != wire.Subprotocol {
 		cfg.Log.Warn("the server did not choose the WebSocket subprotocol mcp", "chose", conn.Subprotocol())
 	}
-	w := &ws{conn: conn, out: make(chan frame, 64), pongs: make(chan string, 1), done: make(chan struct{})}
+	w.conn = conn
 	w.work.Go(func() { r.lose(w.receive(cfg, r)) })
 	w.work.Go(func() { w.write(r) })
 	return w, nil
@@ -142,6 +168,7 @@ func (w *ws) write(r receiver) {
 		var err error
 		select {
 		case <-t.C:
+			w.extend()
 			err = w.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTime))
 		case text := <-w.pongs:
 			err = w.conn.WriteControl(websocket.PongMessage, []byte(text), time.Now().Add(writeTime))
@@ -163,6 +190,11 @@ func (w *ws) write(r receiver) {
 	}
 }
 
+// extend gives the server more time if it has been heard: a long message may take long to arrive.
+func (w *ws) extend() {
+	w.conn.NetConn().SetReadDeadline(time.Unix(0, w.heard.Load()).Add(silentTime))
+}
+
 // writeText writes a message. Each part of it has writeTime, as a long one takes longer on a slow network, and shows
 // that the server is not gone.
 func (w *ws) writeText(msg []byte) error {
@@ -176,7 +208,8 @@ func (w *ws) writeText(msg []byte) error {
 			return err
 		}
 		if len(part) == frameBytes {
-			w.conn.NetConn().SetReadDeadline(time.Now().Add(silentTime))
+			w.heard.Store(time.Now().UnixNano())
+			w.extend()
 		}
 	}
 	w.conn.SetWriteDeadline(time.Now().Add(writeTime))
