@@ -38,7 +38,7 @@ func NewGuard(server *url.URL, roots *x509.CertPool) *Guard {
 		return g.checkAddress(at.Addr())
 	}}
 	g.transport.DialContext = dialer.DialContext
-	g.private = sync.OnceValue(g.findPrivate)
+	g.private = onceKnown(g.findPrivate)
 	return g
 }
 
@@ -115,14 +115,28 @@ func (g *Guard) checkAddress(ip netip.Addr) error {
 // probeTime bounds the request with which a Guard finds out where its server is.
 const probeTime = 20 * time.Second
 
+// onceKnown returns a function that calls find until its answer is known, and then returns that.
+func onceKnown(find func() (answer, known bool)) func() bool {
+	var mu sync.Mutex
+	var answer, known bool
+	return func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if !known {
+			answer, known = find()
+		}
+		return answer
+	}
+}
+
 // findPrivate reports whether the server is in a private network: whoever answers for its name there has
-// its certificate.
-func (g *Guard) findPrivate() bool {
+// its certificate. It is not known while the server does not answer.
+func (g *Guard) findPrivate() (private, known bool) {
 	if ip, err := netip.ParseAddr(g.server.Hostname()); err == nil {
-		return !isPublic(ip.Unmap())
+		return !isPublic(ip.Unmap()), true
 	}
 	if proxy, _ := g.transport.Proxy(&http.Request{URL: g.server}); proxy != nil || g.server.Scheme != "https" {
-		return false
+		return false, true
 	}
 	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), proxied{}, true), probeTime)
 	defer cancel()
@@ -139,13 +153,13 @@ func (g *Guard) findPrivate() bool {
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodHead, Origin(g.server), nil)
 	if err != nil {
-		return false
+		return false, true
 	}
 	resp, err := probe.RoundTrip(r) // after the handshake of TLS: the address is the server's
 	if err != nil {
-		return false
+		return false, false
 	}
 	resp.Body.Close()
 	at, err := netip.ParseAddrPort(remote.String())
-	return err == nil && !isPublic(at.Addr().Unmap())
+	return err == nil && !isPublic(at.Addr().Unmap()), true
 }

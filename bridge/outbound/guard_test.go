@@ -1,7 +1,12 @@
 package outbound
 
 import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -62,6 +67,29 @@ func TestGuard(t *testing.T) {
 	local := newTestGuard(t, "http://localhost:1/mcp")
 	if u, _ := url.Parse("http://127.0.0.1:2/token"); local.Check(u) != nil {
 		t.Errorf("from a server on this computer: %v", local.Check(u))
+	}
+}
+
+// Where a server is that does not answer is asked again, until it does.
+func TestGuardAsksAgain(t *testing.T) {
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	roots := x509.NewCertPool()
+	roots.AddCert(server.Certificate())
+	g := NewGuard(&url.URL{Scheme: "https", Host: "example.com"}, roots)
+	g.transport.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil }
+	var up bool
+	g.transport.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		if !up {
+			return nil, errors.New("away")
+		}
+		return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
+	}
+	for i, want := range []bool{false, true, true} {
+		up = i == 1
+		if got := g.checkAddress(netip.MustParseAddr("10.0.0.1")) == nil; got != want {
+			t.Errorf("%d: %t", i, got)
+		}
 	}
 }
 
