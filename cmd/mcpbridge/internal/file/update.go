@@ -192,6 +192,12 @@ func (c Change) put() error {
 	}
 	defer os.Remove(f.Name()) // which is in place by then, or not wanted
 	_, err = f.Write(c.After)
+	if err == nil {
+		// Before the name is its own: when the power fails there is the old file or the new one, not an empty one.
+		if err = f.Sync(); errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) { // by the file system
+			err = nil
+		}
+	}
 	if closeErr := f.Close(); err == nil {
 		err = closeErr
 	}
