@@ -47,7 +47,7 @@ type Guard struct {
 	folded  []string           // opts.Hidden, to compare keys with
 	lowered [][]byte           // the same with the bit set in each byte that a small letter has, for mayBeIn
 	least   int                // the length of the shortest of them, in characters
-	without *toolformat.Binder // for tools whose definitions have none of these names; nil without Hidden
+	without *toolformat.Binder // for tools whose definitions do not contain these names; nil without Hidden
 	last    atomic.Pointer[guardedList]
 }
 

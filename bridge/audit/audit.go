@@ -62,7 +62,7 @@ func Open(s *observe.Stream, opts Options) (*Log, error) {
 	return l, nil
 }
 
-// Configure changes the settings, for all calls that have no line yet. After an error they are what they were.
+// Configure changes the settings, for all calls that have no line yet. If it fails, they stay as they were.
 func (l *Log) Configure(opts Options) error {
 	next, err := open(opts)
 	if err != nil {

@@ -193,12 +193,12 @@ func (p *Pins) note(kind bridge.ListKind, l *bridge.List, complete bool) *book {
 			return b
 		}
 	}
-	taken := map[*byte]string{} // digests, by what they are of: take is called several times
+	digests := map[*byte]string{} // by the first byte of a definition: take looks at each several times
 	digest := func(raw []byte) string {
-		sum, known := taken[&raw[0]]
+		sum, known := digests[&raw[0]]
 		if !known {
 			sum = digest(raw)
-			taken[&raw[0]] = sum
+			digests[&raw[0]] = sum
 		}
 		return sum
 	}
