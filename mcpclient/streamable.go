@@ -367,7 +367,9 @@ func (s *streamable) resume(ctx context.Context, last string, retry time.Duratio
 			return nil, ctx.Err()
 		}
 		resp, err := s.get(ctx, last)
-		if refused := (*statusError)(nil); tries == maxResumes || !errors.As(err, &refused) || !refused.passes() {
+		refused, login := (*statusError)(nil), (*authError)(nil)
+		switch {
+		case err == nil, tries == maxResumes, errors.As(err, &login), errors.As(err, &refused) && !refused.passes():
 			return resp, err
 		}
 	}

@@ -20,9 +20,9 @@ import (
 )
 
 // A server may end the stream of a call again and again, for its client to come back for the rest (SEP-1699), and may
-// be away for a moment then.
+// be away for a moment then. -1 is a status in place of which the connection ends.
 func TestStreamPolled(t *testing.T) {
-	for _, status := range []int{0, http.StatusServiceUnavailable} {
+	for _, status := range []int{0, http.StatusServiceUnavailable, -1} {
 		synctest.Test(t, func(t *testing.T) {
 			network := peer.NewNetwork()
 			var id atomic.Value
@@ -42,6 +42,9 @@ func TestStreamPolled(t *testing.T) {
 					return
 				}
 				if n := gets.Add(1); status != 0 && n%2 == 1 {
+					if status < 0 {
+						panic(http.ErrAbortHandler)
+					}
 					w.WriteHeader(status)
 					return
 				}
