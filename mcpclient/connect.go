@@ -199,11 +199,14 @@ func (c *conn) handshake(ctx context.Context, modern bool) error {
 		return nil
 	}
 	if modern && len(c.cfg.Command) == 0 {
-		err := c.discover(ctx)
-		if err == nil || ctx.Err() != nil || !c.alive() {
+		err := c.discoverSoon(ctx)
+		switch {
+		case err == nil || ctx.Err() != nil || !c.alive():
 			return err
+		case !errors.Is(err, context.DeadlineExceeded):
+			return c.initialize(ctx)
 		}
-		return c.initialize(ctx)
+		modern = false // as far as is known
 	}
 	err := c.initialize(ctx)
 	var e *toolformat.Error
@@ -215,6 +218,14 @@ func (c *conn) handshake(ctx context.Context, modern bool) error {
 		return nil // the server speaks the modern era alone
 	}
 	return err
+}
+
+// discoverSoon is discover within a share of the connect timeout: to a server that gives no answer there is time left
+// for initialize.
+func (c *conn) discoverSoon(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.ConnectTimeout/2)
+	defer cancel()
+	return c.discover(ctx)
 }
 
 // errEnded means that a server has ended because it was sent server/discover.

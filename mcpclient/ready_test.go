@@ -118,3 +118,37 @@ func TestSilentLater(t *testing.T) {
 		})
 	}
 }
+
+// A server over HTTP that does not answer server/discover is asked for the legacy era in time, and for its own once more
+// if it is only slow.
+func TestSilentAtDiscover(t *testing.T) {
+	for _, legacy := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			var told atomic.Bool
+			var asked atomic.Int32
+			network := peer.NewNetwork()
+			o := newOddOn(t, network, func(x *exchange) bool {
+				switch x.Method {
+				case wire.NotificationCancelled:
+					told.Store(true)
+				case wire.MethodDiscover:
+					if legacy || asked.Add(1) == 1 {
+						<-x.ctx.Done()
+						return true
+					}
+				case wire.MethodInitialize:
+					if !legacy {
+						x.say(`{"jsonrpc":"2.0","id":` + string(x.ID) + `,"error":{"code":-32601,"message":"method not found"}}`)
+						return true
+					}
+				}
+				return false
+			})
+			c := openOn(t, network, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP}).also(bridge.Caller{ID: "modern", Modern: true})
+			c.works("ok")
+			if told.Load() {
+				t.Error("that server/discover is cancelled is told")
+			}
+		})
+	}
+}

@@ -301,9 +301,10 @@ func (c *conn) replied(k *call, r bridge.Reply) (bridge.Reply, *loss) {
 }
 
 // abandon gives up a call whose caller has gone or whose time is over. It tells the server if the
-// request may have reached it, unless it is an initialize, which must not be cancelled.
+// request may have reached it, unless that is the first one: an initialize must not be cancelled, and a
+// server that does not answer server/discover may be of the era that begins with one.
 func (c *conn) abandon(cause error, k *call) *toolformat.Error {
-	if (k.sent.Load() || k.queued) && k.method != wire.MethodInitialize {
+	if (k.sent.Load() || k.queued) && k.method != wire.MethodInitialize && (k.method != wire.MethodDiscover || c.legacy) {
 		params := append(strconv.AppendInt([]byte(`{"requestId":`), k.id, 10), '}')
 		c.respond(wire.AppendNotification(nil, wire.NotificationCancelled, params))
 	}
