@@ -246,17 +246,26 @@ func notRun(err error) *toolformat.Error {
 	return &own
 }
 
-// find looks a target up in the members' current lists.
+// find looks a target up in the members' current lists. One of a completion, whose kind is Templates, may be the URI of a
+// resource as well.
 func (s *session) find(ctx context.Context, kind ListKind, target string) (v *view, r route, ok bool, err error) {
 	if v, err = s.view(ctx, kind); err != nil {
 		return nil, route{}, false, err
 	}
-	if r, ok = v.routes[target]; ok || kind != Resources {
+	if r, ok = v.routes[target]; ok || kinds[kind].named {
 		return v, r, ok, nil
 	}
-	templates, err := s.view(ctx, Templates)
+	resources, templates := v, v
+	if kind == Templates {
+		resources, err = s.view(ctx, Resources)
+	} else {
+		templates, err = s.view(ctx, Templates)
+	}
 	if err != nil {
 		return nil, route{}, false, err
+	}
+	if r, ok = resources.routes[target]; ok {
+		return v, r, true, nil
 	}
 	if r, ok = templates.match(target); ok {
 		return v, r, true, nil

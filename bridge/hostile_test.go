@@ -59,6 +59,25 @@ func TestHostileTemplates(t *testing.T) {
 	}
 }
 
+// A completion for the URI of a resource goes to the member that would be asked to read it.
+func TestCompletionOfResource(t *testing.T) {
+	member := func(name string, kind ListKind, definitions ...string) Member {
+		return Member{Name: name, Source: &scripted{hostile: newHostile(kind, definitions...), do: func(*Request) Reply {
+			return Result([]byte(`"`+name+`"`), nil)
+		}}}
+	}
+	s := openBridge(t, &Caller{}, member("plain", Tools), member("listing", Resources, `{"uri":"b://listed"}`), member("matching", Templates, `{"uriTemplate":"b://{x}"}`))
+	for uri, want := range map[string]string{"b://{x}": `"matching"`, "b://1": `"matching"`, "b://listed": `"listing"`, "c://1": ""} {
+		p, err := wire.SplitParams([]byte(`{"ref":{"type":"ref/resource","uri":"` + uri + `"}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if reply := s.Do(t.Context(), &Request{Method: wire.MethodComplete, Params: &p}); string(reply.Result) != want || (reply.Err == nil) != (want != "") {
+			t.Errorf("%s: %s, %v", uri, reply.Result, reply.Err)
+		}
+	}
+}
+
 // A source whose list has a new fault each time is not remembered for ever, keeps no fault of
 // another one out of the log, and does not fill the log with names of its choice.
 func TestNotesBound(t *testing.T) {
