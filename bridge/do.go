@@ -164,7 +164,11 @@ const queueTime = 30 * time.Second
 // send sends a request to a member, when its Concurrency allows one more.
 func (s *session) send(ctx context.Context, index int, req *Request) (reply Reply) {
 	m := s.bridge.members[index]
-	queued, err := m.limiter.enter(ctx, s.caller.Principal, queueTime)
+	limiter := m.limiter
+	if req.Method == wire.MethodTasksResult {
+		limiter = nil // it waits for a task, which runs without it
+	}
+	queued, err := limiter.enter(ctx, s.caller.Principal, queueTime)
 	defer func() {
 		reply.Member, reply.Withheld = m.Name, false
 		reply.Queued += queued
@@ -175,7 +179,7 @@ func (s *session) send(ctx context.Context, index int, req *Request) (reply Repl
 		}
 		return Failed(err)
 	}
-	defer m.limiter.Leave(s.caller.Principal)
+	defer limiter.Leave(s.caller.Principal)
 	defer s.flushChanges()
 	return s.subs[index].Do(ctx, req)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -186,5 +187,31 @@ func TestNamedResourcesStayTheirOwners(t *testing.T) {
 		if reply := s.Do(t.Context(), &Request{Method: wire.MethodResourcesRead, Target: uri}); string(reply.Result) != want {
 			t.Errorf("%s is read from %s, %v, want %s", uri, reply.Result, reply.Err, want)
 		}
+	}
+}
+
+// Who waits for the result of a task takes no call's place at its member.
+func TestTaskResultTakesNoPlace(t *testing.T) {
+	waiting, end := make(chan struct{}), make(chan struct{})
+	member := Member{Name: "up", Concurrency: 1, Source: newScripted(func(req *Request) Reply {
+		if req.Method == wire.MethodTasksResult {
+			close(waiting)
+			<-end
+		}
+		return Result([]byte("{}"), nil)
+	}, `{"name":"work"}`)}
+	s := openBridge(t, &Caller{}, member)
+	p, _ := wire.SplitParams([]byte(`{"taskId":"1"}`))
+	result := make(chan Reply)
+	go func() { result <- s.Do(t.Context(), &Request{Method: wire.MethodTasksResult, Params: &p}) }()
+	<-waiting
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if reply := s.Do(ctx, &Request{Method: wire.MethodToolsCall, Target: "work"}); reply.Err != nil {
+		t.Error(reply.Err)
+	}
+	close(end)
+	if reply := <-result; reply.Err != nil {
+		t.Error(reply.Err)
 	}
 }
