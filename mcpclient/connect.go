@@ -403,23 +403,26 @@ func (l *link) listenForChanges(ctx context.Context, c *conn) {
 	settled, fetching := make(chan struct{}), make(chan struct{})
 	defer close(fetching)
 	settle := sync.OnceFunc(func() { close(settled) })
+	granted := func(filter []byte) error {
+		if !grantsAny(filter) {
+			return toolformat.Errorf(toolformat.Denied, "%s does not notify of list changes", c.cfg.Name)
+		}
+		copied := bytes.Clone(filter)
+		c.granted.Store(&copied)
+		select {
+		case <-fetching:
+			for kind := range bridge.ListKinds {
+				l.refetch(c, kind, announced)
+			}
+		default:
+			settle()
+		}
+		return nil
+	}
 	c.start(func() {
-		defer settle()
-		c.listen(&c.life, listChanges, func(granted []byte) error {
-			if !grantsAny(granted) {
-				return toolformat.Errorf(toolformat.Denied, "%s does not notify of list changes", c.cfg.Name)
-			}
-			copied := bytes.Clone(granted)
-			c.granted.Store(&copied)
-			select {
-			case <-fetching:
-				for kind := range bridge.ListKinds {
-					l.refetch(c, kind, announced)
-				}
-			default:
-				settle()
-			}
-			return nil
+		insist(&c.life, func() error {
+			defer settle()
+			return c.listen(&c.life, listChanges, granted)
 		})
 	})
 	select {

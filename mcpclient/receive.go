@@ -242,6 +242,19 @@ func (c *conn) listen(ctx context.Context, filter string, acked func(granted []b
 	}
 }
 
+// insist runs f, which listens, until it is not refused for a moment only, or ctx has ended.
+func insist(ctx context.Context, f func() error) {
+	for delay := time.Second; refusedNow(f()) && sleep(ctx, delay); delay = min(2*delay, time.Minute) {
+	}
+}
+
+// refusedNow reports whether a request was refused with a status that passes, by a server that has its method.
+func refusedNow(err error) bool {
+	var e *toolformat.Error
+	var s *statusError
+	return errors.As(err, &e) && e.Code != toolformat.Unsupported && errors.As(err, &s) && s.passes()
+}
+
 // listenOnce keeps a subscriptions/listen open until it ends, and reports whether the server and
 // acked have agreed to it. The error is a refusal; nil means that it ended as any stream may.
 func (c *conn) listenOnce(ctx context.Context, filter string, acked func(granted []byte) error) (agreed bool, err error) {

@@ -256,12 +256,16 @@ func (s *streamable) refused(ctx context.Context, resp *http.Response, k *call) 
 	if k == nil || !s.up.Load() && !k.modern {
 		return err
 	}
+	own := s.cfg.errorf(toolformat.Unavailable, "%v", err)
 	if wire.Valid(text) == nil {
 		if object := wire.Lookup(text, "error"); object != nil {
-			return s.cfg.remoteError(object)
+			own = s.cfg.remoteError(object)
 		}
 	}
-	return s.cfg.errorf(toolformat.Unavailable, "%v", err)
+	if !s.up.Load() {
+		return own
+	}
+	return own.Because(err)
 }
 
 // sessionGone reports whether the answer to a request means that the server has ended the session,

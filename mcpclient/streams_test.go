@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -172,4 +173,72 @@ func TestPostRefused(t *testing.T) {
 	c := open(t, mcpclient.Config{URL: server.URL, Transport: mcpclient.SSE})
 	c.fails(c.call("ok"), toolformat.Unavailable, "up: HTTP 413 Request Entity Too Large: this is too large")
 	c.client.Close()
+}
+
+// A server that refuses a subscription for a moment is asked for it again, and one that does not have it is not.
+func TestListenRefusedForNow(t *testing.T) {
+	for refusal, want := range map[string]int32{
+		"503 later": 2, `429 {"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"later"}}`: 2,
+		"400 never": 1, `500 {"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"method not found"}}`: 1,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			network := peer.NewNetwork()
+			var listens atomic.Int32
+			o := newOddOn(t, network, func(x *exchange) bool {
+				if x.Method != wire.MethodListen {
+					return false
+				}
+				if listens.Add(1) == 1 {
+					code, text, _ := strings.Cut(refusal, " ")
+					status, _ := strconv.Atoi(code)
+					http.Error(x.w, text, status)
+					return true
+				}
+				x.say(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":` +
+					string(x.ID) + `},"notifications":` + everything + `}}`)
+				<-x.ctx.Done()
+				return true
+			})
+			c := openOn(t, network, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP, Era: mcpclient.Modern})
+			c.works("ok")
+			time.Sleep(time.Hour)
+			if n := listens.Load(); n != want {
+				t.Errorf("%s: it is asked %d times, want %d", refusal, n, want)
+			}
+		})
+	}
+}
+
+// So is one that does so for a resource, on a new connection.
+func TestListenRefusedForNowOnNextConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := peer.NewNetwork()
+		var listens atomic.Int32
+		again := make(chan struct{})
+		o := newOddOn(t, network, func(x *exchange) bool {
+			filter := wire.Lookup(x.Params.Raw, "notifications", "resourceSubscriptions")
+			if x.Method != wire.MethodListen || filter == nil {
+				return false
+			}
+			switch listens.Add(1) {
+			case 2:
+				x.w.WriteHeader(http.StatusServiceUnavailable)
+				return true
+			case 3:
+				close(again)
+			}
+			x.say(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":` +
+				string(x.ID) + `},"notifications":{"resourceSubscriptions":` + string(filter) + `}}}`)
+			<-x.ctx.Done()
+			return true
+		})
+		c := openOn(t, network, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP, Era: mcpclient.Modern})
+		c.agreed(c.ask(t.Context(), wire.MethodSubscribe, res))
+		c.client.Restart()
+		select {
+		case <-again:
+		case <-time.After(patience):
+			t.Error("it is not asked again")
+		}
+	})
 }

@@ -263,13 +263,13 @@ func (l *link) listenForUpdates(ctx context.Context, c *conn, w *watch, closed <
 	return nil
 }
 
-// rewatch asks a new connection for the updates that callers want of a resource.
-func (l *link) rewatch(c *conn, uri string) {
+// rewatch asks a new connection for the updates that callers want of a resource. The error is that of a listen.
+func (l *link) rewatch(c *conn, uri string) error {
 	ctx, cancel := context.WithTimeoutCause(&c.life, l.cfg.Timeout, errTimeout)
 	defer cancel()
 	w, err := l.takeTurn(ctx, uri, nil)
 	if err != nil {
-		return
+		return err
 	}
 	defer l.endTurn(w)
 	l.mu.Lock()
@@ -278,12 +278,13 @@ func (l *link) rewatch(c *conn, uri string) {
 	switch {
 	case !wanted:
 	case !c.legacy:
-		if err := l.listenForUpdates(ctx, c, w, nil); err != nil && c.alive() {
+		if err = l.listenForUpdates(ctx, c, w, nil); err != nil && c.alive() {
 			l.cfg.throttle.Log(slog.LevelWarn, "a subscription could not be repeated on the new connection", "uri", uri, "reason", err)
 		}
 	case c.replay(ctx, wire.MethodSubscribe, "uri", uri):
 		l.setWatched(w, c)
 	}
+	return err
 }
 
 // rewatchAll does rewatch for all resources in the background: at once in the modern era, where
@@ -301,7 +302,7 @@ func (l *link) rewatchAll(c *conn) {
 	l.mu.Unlock()
 	if !c.legacy {
 		for _, uri := range uris {
-			c.start(func() { l.rewatch(c, uri) })
+			c.start(func() { insist(&c.life, func() error { return l.rewatch(c, uri) }) })
 		}
 		return
 	}
