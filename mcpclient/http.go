@@ -206,6 +206,7 @@ func unreachable(rawURL string, err error) error {
 // on one stream, whose first event names the URL to which the client's messages are posted.
 type sse struct {
 	cfg    *Config
+	to     receiver
 	client *http.Client
 	header http.Header
 	post   *url.URL    // where to post
@@ -219,7 +220,7 @@ func dialSSE(ctx context.Context, cfg *Config, r receiver) (carrier, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &sse{cfg: cfg, client: newHTTPClient(cfg.http), header: cfg.header()}
+	s := &sse{cfg: cfg, to: r, client: newHTTPClient(cfg.http), header: cfg.header()}
 	var life context.Context
 	life, s.end = context.WithCancel(context.Background())
 	stop := context.AfterFunc(ctx, s.end) // ctx bounds dialing, not the stream
@@ -313,24 +314,38 @@ func (s *sse) receive(events *wire.EventReader, r receiver) error {
 }
 
 func (s *sse) send(ctx context.Context, msg *wire.Buffer, k *call) error {
-	k.setSent()
 	resp, err := s.request(ctx, http.MethodPost, s.post, "Content-Type", "application/json", msg)
 	if refusal := (*authError)(nil); errors.As(err, &refusal) && k != nil {
 		return s.cfg.errorf(refusal.code, "%v", refusal).Because(refusal)
+	}
+	if !outbound.NotSent(err) {
+		k.setSent()
 	}
 	if err != nil {
 		return unreachable(s.post.String(), err)
 	}
 	defer resp.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, refusedBytes))
 	if resp.StatusCode >= 200 && resp.StatusCode <= 299 {
 		return nil
 	}
 	refused := newStatusError(resp, s.cfg.snippet(bytes.TrimSpace(text)))
-	if k != nil && s.up.Load() && !refused.passes() && !mayEndSession(refused.code, text) {
-		return s.cfg.errorf(toolformat.Unavailable, "%v", refused)
+	switch {
+	case k == nil || !s.up.Load() || refused.passes():
+		return refused
+	case mayEndSession(refused.code, text) && s.forgotten(ctx):
+		err := fmt.Errorf("%w (HTTP %d)", errSessionGone, refused.code)
+		s.to.lose(err)
+		return err
 	}
-	return refused
+	return s.cfg.errorf(toolformat.Unavailable, "%v", refused)
+}
+
+// forgotten reports whether the server answers a ping as one that does not know the session, whose stream may live all
+// the same. A response to it is not waited for.
+func (s *sse) forgotten(ctx context.Context) bool {
+	msg := &wire.Buffer{B: wire.AppendCall(nil, []byte("-1"), wire.MethodPing, nil)}
+	return forgets(s.request(ctx, http.MethodPost, s.post, "Content-Type", "application/json", msg))
 }
 
 func (s *sse) established(string) { s.up.Store(true) }

@@ -84,21 +84,26 @@ func notRun(err *toolformat.Error) *toolformat.Error {
 	return &own
 }
 
+// outlastTime is after how long a connection is written to again that could not be, and is not lost.
+const outlastTime = time.Second
+
 // outlast waits until a connection that could not be written to is lost, so that the next attempt
-// does not meet it again; false means that the time of the call is over. end is when that is, and
-// is set if it is zero.
+// does not meet it again, or for outlastTime: a stream may live while no message can be sent. false means that
+// the time of the call is over. end is when that is, and is set if it is zero.
 func (l *link) outlast(ctx context.Context, c *conn, end *time.Time) bool {
 	if end.IsZero() {
 		*end = time.Now().Add(l.cfg.Timeout)
 	}
-	ctx, cancel := context.WithDeadline(ctx, *end)
+	limited, cancel := context.WithDeadline(ctx, *end)
 	defer cancel()
+	again := time.NewTimer(outlastTime)
+	defer again.Stop()
 	select {
 	case <-c.life.Done():
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
+	case <-again.C:
+	case <-limited.Done():
 	}
+	return limited.Err() == nil
 }
 
 // awaitBriefly returns the live connection, and for how long the call has waited for it. A call that arrives during

@@ -286,7 +286,11 @@ func (s *streamable) sessionGone(ctx context.Context, status int, text []byte, k
 // forgotten reports whether the server answers a ping as one that does not know the session.
 func (s *streamable) forgotten(ctx context.Context) bool {
 	msg := &wire.Buffer{B: wire.AppendCall(nil, strconv.AppendInt(nil, s.pings.Add(-1), 10), wire.MethodPing, nil)}
-	resp, err := s.request(ctx, http.MethodPost, nil, msg)
+	return forgets(s.request(ctx, http.MethodPost, nil, msg))
+}
+
+// forgets reports whether the answer to a ping is that of a server which does not know the session.
+func forgets(resp *http.Response, err error) bool {
 	if err != nil {
 		return false
 	}

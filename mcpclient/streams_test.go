@@ -1,11 +1,14 @@
 package mcpclient_test
 
 import (
-	"io"
+	"context"
+	"errors"
+	"fmt"
+	"net"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -13,7 +16,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
@@ -135,44 +138,115 @@ func TestNotificationAnsweredWithStream(t *testing.T) {
 	})
 }
 
-// A status with which a server of the legacy SSE transport refuses a call is what its caller reads.
-func TestPostRefused(t *testing.T) {
-	sourcetest.NoLeaks(t)
-	out := make(chan string, 10)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet {
-			w.Header().Set("Content-Type", "text/event-stream")
-			for event := "event: endpoint\ndata: /\n\n"; ; {
-				io.WriteString(w, event)
-				w.(http.Flusher).Flush()
-				select {
-				case event = <-out:
-				case <-r.Context().Done():
-					return
-				}
+// newSSE is a server of the legacy SSE transport, whose test may answer a POST.
+func newSSE(t *testing.T, network *peer.Network, take func(*exchange) bool) *odd {
+	var mu sync.Mutex
+	var last chan string // of the latest stream
+	o := newOddOn(t, network, func(x *exchange) bool {
+		if take(x) {
+			return true
+		}
+		x.w.WriteHeader(http.StatusAccepted)
+		result := map[string]string{
+			wire.MethodInitialize: `{"protocolVersion":"2024-11-05","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}`,
+			wire.MethodToolsList:  `{"tools":[{"name":"ok","inputSchema":{"type":"object"}}]}`,
+			wire.MethodToolsCall:  `{"content":[],"tool":"ok"}`,
+			wire.MethodPing:       `{}`,
+		}[x.Method]
+		if result != "" {
+			mu.Lock()
+			defer mu.Unlock()
+			last <- `data: {"jsonrpc":"2.0","id":` + string(x.ID) + `,"result":` + result + "}\n\n"
+		}
+		return true
+	})
+	o.get = func(w http.ResponseWriter, r *http.Request) {
+		out := make(chan string, 10)
+		mu.Lock()
+		last = out
+		mu.Unlock()
+		stream(w, "event: endpoint\ndata: /\n\n")
+		for {
+			select {
+			case event := <-out:
+				stream(w, event)
+			case <-r.Context().Done():
+				return
 			}
 		}
-		body, _ := io.ReadAll(r.Body)
-		m, err := wire.Split(body)
-		result := ""
-		switch {
-		case err != nil || m.Method == wire.MethodToolsCall:
-			http.Error(w, "this is too large", http.StatusRequestEntityTooLarge)
-			return
-		case m.Method == wire.MethodInitialize:
-			result = `{"protocolVersion":"2024-11-05","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}`
-		case m.Method == wire.MethodToolsList:
-			result = `{"tools":[{"name":"ok","inputSchema":{"type":"object"}}]}`
+	}
+	return o
+}
+
+// A status with which a server of the legacy SSE transport refuses a call is what its caller reads.
+func TestPostRefused(t *testing.T) {
+	for status, text := range map[int]string{http.StatusRequestEntityTooLarge: "this is too large", http.StatusBadRequest: "no session"} {
+		synctest.Test(t, func(t *testing.T) {
+			network := peer.NewNetwork()
+			o := newSSE(t, network, func(x *exchange) bool {
+				if x.Method == wire.MethodToolsCall {
+					http.Error(x.w, text, status)
+				}
+				return x.Method == wire.MethodToolsCall
+			})
+			c := openOn(t, network, mcpclient.Config{URL: o.URL, Transport: mcpclient.SSE})
+			c.fails(c.call("ok"), toolformat.Unavailable, fmt.Sprintf("up: HTTP %d %s: %s", status, http.StatusText(status), text))
+		})
+	}
+}
+
+// A server of the legacy SSE transport that no longer knows the session, and does not end its stream, is connected anew.
+func TestPostOfForgottenSession(t *testing.T) {
+	for status, text := range map[int]string{http.StatusNotFound: "", http.StatusBadRequest: "unknown session"} {
+		synctest.Test(t, func(t *testing.T) {
+			network := peer.NewNetwork()
+			var forgotten atomic.Bool
+			o := newSSE(t, network, func(x *exchange) bool {
+				if x.Method == wire.MethodInitialize {
+					forgotten.Store(false)
+				}
+				if forgotten.Load() {
+					http.Error(x.w, text, status)
+				}
+				return forgotten.Load()
+			})
+			c := openOn(t, network, mcpclient.Config{URL: o.URL, Transport: mcpclient.SSE})
+			c.works("ok")
+			forgotten.Store(true)
+			c.works("ok")
+		})
+	}
+}
+
+// openFailing opens a session on a client that can make no connection as often as down says.
+func openFailing(t *testing.T, network *peer.Network, cfg mcpclient.Config) (c *caller, down *atomic.Int32) {
+	cfg.Name, down = "up", new(atomic.Int32)
+	c = &caller{T: t, client: mcpclient.New(cfg)}
+	t.Cleanup(func() { c.client.Close() })
+	c.client.DialThrough(func(ctx context.Context, _, addr string) (net.Conn, error) {
+		if down.Add(-1) >= 0 {
+			return nil, &net.OpError{Op: "dial", Err: errors.New("down")}
 		}
-		w.WriteHeader(http.StatusAccepted)
-		if result != "" {
-			out <- `data: {"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":` + result + "}\n\n"
-		}
-	}))
-	defer server.Close()
-	c := open(t, mcpclient.Config{URL: server.URL, Transport: mcpclient.SSE})
-	c.fails(c.call("ok"), toolformat.Unavailable, "up: HTTP 413 Request Entity Too Large: this is too large")
-	c.client.Close()
+		return network.Dial(ctx, "tcp", addr)
+	})
+	var err error
+	if c.session, err = c.client.Open(t.Context(), &bridge.Caller{ID: t.Name()}); err != nil {
+		t.Fatal(err)
+	}
+	return c, down
+}
+
+// A call for which no connection can be made while the stream of the legacy SSE transport lives is sent a moment later.
+func TestPostNotSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := peer.NewNetwork()
+		o := newSSE(t, network, func(*exchange) bool { return false })
+		c, down := openFailing(t, network, mcpclient.Config{URL: o.URL, Transport: mcpclient.SSE})
+		c.works("ok")
+		time.Sleep(time.Minute) // idle connections end
+		down.Store(3)
+		c.works("ok")
+	})
 }
 
 // A server that refuses a subscription for a moment is asked for it again, and one that does not have it is not.
