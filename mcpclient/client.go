@@ -183,7 +183,11 @@ func (l *link) do(ctx context.Context, req *bridge.Request, s *session) bridge.R
 		return l.setLevel(ctx, req, s)
 	case wire.MethodToolsList, wire.MethodPromptsList, wire.MethodResourcesList, wire.MethodTemplatesList:
 		kind, _ := bridge.ListKindOf(req.Method)
-		return l.reread(ctx, kind)
+		return l.reread(ctx, kind, req.Target != "")
+	case wire.MethodDiscover:
+		if about := l.about.Load(); about != nil && l.cfg.Lazy && !l.isStale() {
+			return bridge.Result(*about, nil)
+		}
 	case wire.MethodTasksGet, wire.MethodTasksResult, wire.MethodTasksCancel, wire.MethodTasksUpdate, wire.MethodTasksList:
 		return l.task(ctx, req, s)
 	}

@@ -136,8 +136,8 @@ type Config struct {
 
 	KeepLists bool // its lists are listed while the server is away, too
 
-	Lazy     bool   // connects at the first call; List answers from ListFile if it can
-	ListFile string // where a lazy server's tool list is stored between runs; "" means nowhere
+	Lazy     bool   // connects at the first call; List and server/discover are answered from ListFile if they can be
+	ListFile string // where a lazy server's lists and its description of itself are stored between runs; "" means nowhere
 
 	Once bool // the first attempt to connect is the only one: after a failure none is made
 

@@ -57,6 +57,7 @@ func (l *link) connect(ctx context.Context) (*conn, error) {
 		}
 	}
 	close(c.ready)
+	l.about.Store(&c.described)
 	l.saveLists()
 	l.restore(c)
 	return c, nil

@@ -457,8 +457,19 @@ func TestLazy(t *testing.T) {
 	if err != nil || !again.Equal(first) {
 		t.Errorf("the kept list is %v (%v): %s", again, err, kept)
 	}
+	for kind := range bridge.ListKinds {
+		if _, err := c.session.List(t.Context(), kind); err != nil {
+			t.Error(err)
+		}
+	}
+	if about := c.session.Do(t.Context(), &bridge.Request{Method: wire.MethodDiscover}); wire.Lookup(about.Result, "capabilities", "tools") == nil {
+		t.Errorf("the kept description is %s (%v): %s", about.Result, about.Err, kept)
+	}
 	if st := c.client.Status(); st.State != mcpclient.Idle {
 		t.Errorf("it runs: %+v", st)
+	}
+	if reply := bridge.Reach(t.Context(), c.session, bridge.Tools, "other"); reply.Err != nil || c.client.Status().State != mcpclient.Ready {
+		t.Errorf("it was not reached: %v", reply.Err)
 	}
 	c.works("ok")
 }

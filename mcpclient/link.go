@@ -66,6 +66,7 @@ type link struct {
 	faults  [bridge.ListKinds]atomic.Pointer[toolformat.Error] // why a list could not be read
 	leftOut atomic.Pointer[map[string]bool]                    // tools that are not in the list, by name
 	fetched [bridge.ListKinds]atomic.Int64                     // when the latest fetch of a list began, in ns since born; 0 without one
+	about   atomic.Pointer[[]byte]                             // what a lazy server has said of itself, as conn.described; nil if that is not known
 	line    atomic.Pointer[string]                             // of standard error, the last one of the latest connection; nil without one
 	used    atomic.Int64                                       // when the latest call of a lazy server ended, in Unix ns
 

@@ -330,35 +330,62 @@ func (c *Client) reportChanges(known, list *bridge.List) {
 	}
 }
 
-// loadLists reads the tools of a lazy server from its file, so that callers see them before the
+// isStale reports whether an attempt to connect has failed since the lists were read.
+func (l *link) isStale() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stale
+}
+
+// keptAbout is the member of a lazy server's file that has its description of itself, beside its lists.
+const keptAbout = "about"
+
+// loadLists reads the lists of a lazy server from its file, so that callers see them before the
 // server runs.
 func (l *link) loadLists() {
 	data, err := os.ReadFile(l.cfg.ListFile)
 	if err != nil || wire.Valid(data) != nil {
 		return // it will be written, if the config names one
 	}
-	r := reading{link: l, kind: bridge.Tools}
-	r.addPage(data, wire.Lookup(data, bridge.Tools.Member()))
-	if list, err := r.list(); err == nil {
-		l.lists[bridge.Tools].Store(list)
+	for kind := range bridge.ListKinds {
+		items := wire.Lookup(data, kind.Member())
+		if items == nil {
+			continue
+		}
+		r := reading{link: l, kind: kind}
+		r.addPage(data, items)
+		if list, err := r.list(); err == nil {
+			l.lists[kind].Store(list)
+		}
+	}
+	if about := bytes.Clone(wire.Lookup(data, keptAbout)); about != nil {
+		l.about.Store(&about)
 	}
 }
 
-// saveLists writes the tools of a lazy server to its file.
+// saveLists writes the lists of a lazy server to its file.
 func (l *link) saveLists() {
-	list := l.lists[bridge.Tools].Load()
-	if l.cfg.ListFile == "" || list == nil {
+	about := l.about.Load()
+	if l.cfg.ListFile == "" || about == nil {
 		return
 	}
-	data := append([]byte(nil), `{"tools":[`...)
-	for i, it := range list.Items {
-		if i > 0 {
-			data = append(data, ',')
+	data := append([]byte(`{"`+keptAbout+`":`), *about...)
+	for kind := range bridge.ListKinds {
+		list := l.lists[kind].Load()
+		if list == nil {
+			continue
 		}
-		data = append(data, it.Raw...)
+		data = append(data, `,"`+kind.Member()+`":[`...)
+		for i, it := range list.Items {
+			if i > 0 {
+				data = append(data, ',')
+			}
+			data = append(data, it.Raw...)
+		}
+		data = append(data, ']')
 	}
-	if err := writeFile(l.cfg.ListFile, append(data, "]}\n"...)); err != nil {
-		l.cfg.Log.Warn("the tool list could not be saved", "reason", err)
+	if err := writeFile(l.cfg.ListFile, append(data, "}\n"...)); err != nil {
+		l.cfg.Log.Warn("the lists could not be saved", "reason", err)
 	}
 }
 

@@ -230,8 +230,13 @@ func (l *link) age(kind bridge.ListKind) time.Duration {
 }
 
 // reread asks the server for a list, unless it is away or has just been asked. The reply is the
-// server's error, or empty.
-func (l *link) reread(ctx context.Context, kind bridge.ListKind) bridge.Reply {
+// server's error, or empty. A lazy server is started if it is to be reached.
+func (l *link) reread(ctx context.Context, kind bridge.ListKind, reach bool) bridge.Reply {
+	if reach && l.cfg.Lazy {
+		if _, _, err := l.awaitBriefly(ctx); err != nil {
+			return bridge.Failed(notRun(err))
+		}
+	}
 	c := l.conn.Load()
 	if c == nil || !c.alive() {
 		return empty()

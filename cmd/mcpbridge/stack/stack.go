@@ -372,7 +372,7 @@ func roots(cfg *config.Config) (t trust, err error) {
 	return t, nil
 }
 
-// listFile returns the file that stores the tool list of a lazy server, or "".
+// listFile returns the file that stores the lists of a lazy server, or "".
 func listFile(server config.Server) string {
 	dir, err := os.UserCacheDir()
 	if !server.Lazy || err != nil {
