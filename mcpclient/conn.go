@@ -43,6 +43,7 @@ type conn struct {
 	lost      bool
 	output    string              // last lines of a process that has ended
 	calls     map[int64]*call     // without a response
+	drained   chan struct{}       // closed once a lost connection has no calls; nil unless that is waited for
 	questions map[string]question // without an answer, by raw id
 	asked     int                 // bytes of the questions
 	answers   int                 // to questions, that are being sent
@@ -183,6 +184,26 @@ func (c *conn) close() {
 	c.carrier.close()
 }
 
+// outlived returns a channel that is closed when no call is under way any more. Over HTTP calls go on when the connection is
+// lost: one that could not be sent does not mean that those before it have ended.
+func (c *conn) outlived() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	drained := make(chan struct{})
+	c.drained = drained
+	c.removeCall(0)
+	return drained
+}
+
+// removeCall removes a call, if it is there. c.mu is held.
+func (c *conn) removeCall(id int64) {
+	delete(c.calls, id)
+	if c.drained != nil && len(c.calls) == 0 {
+		close(c.drained)
+		c.drained = nil
+	}
+}
+
 // newCall returns a call for a request of a caller.
 func (c *conn) newCall(method string) *call {
 	return c.bounded(method, c.cfg.Timeout, c.cfg.MaxTimeout)
@@ -232,7 +253,7 @@ func (c *conn) addCall(k *call) bool {
 
 // endCall ends a call that waits for its reply: it gets an empty one. c.mu is held.
 func (c *conn) endCall(k *call, cause error) {
-	delete(c.calls, k.id)
+	c.removeCall(k.id)
 	k.cause = cause
 	if k.scope != nil {
 		k.scope.Cancel(cause)
@@ -274,7 +295,7 @@ func (c *conn) takeCall(id int64) *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k := c.calls[id]
-	delete(c.calls, id)
+	c.removeCall(id)
 	return k
 }
 

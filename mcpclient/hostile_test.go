@@ -163,6 +163,43 @@ func TestTimeoutAfterLoss(t *testing.T) {
 	})
 }
 
+// A call that could not be sent ends no session in which another one is under way.
+func TestSessionOutlivesCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := peer.NewNetwork()
+		hanging, end, deleted := make(chan struct{}), make(chan struct{}), make(chan struct{}, 10)
+		o := newOddOn(t, network, func(x *exchange) bool {
+			if toolOf(&x.Message) == "hang" {
+				close(hanging)
+				<-end
+			}
+			return false
+		})
+		o.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodDelete {
+				deleted <- struct{}{}
+			}
+			o.ServeHTTP(w, r)
+		})
+		c, down := openFailing(t, network, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP})
+		c.works("ok")
+		time.Sleep(time.Minute) // idle connections end
+		reply := make(chan bridge.Reply)
+		go func() { reply <- c.call("hang") }()
+		<-hanging
+		down.Store(1)
+		c.works("ok")
+		if len(o.greeted) != 2 || len(deleted) > 0 {
+			t.Errorf("%d sessions began, %d ended", len(o.greeted), len(deleted))
+		}
+		close(end)
+		if r := <-reply; r.Err != nil {
+			t.Error(r.Err)
+		}
+		<-deleted
+	})
+}
+
 // A server that takes a call and then says that the session has ended gets it a few times, not as
 // long as a call may take: it may have run each time.
 func TestSessionGoneAgain(t *testing.T) {

@@ -401,7 +401,24 @@ func (l *link) retract(c *conn) error {
 	} else if l.cfg.Lazy {
 		l.setState(Idle, nil, 0)
 	}
-	c.close()
+	if l.ctx.Err() != nil || interrupted(lost) {
+		c.close()
+		return lost
+	}
+	c.work.Wait()
+	drained := c.outlived()
+	select {
+	case <-drained:
+		c.close()
+	default:
+		l.client.wg.Go(func() { // its session must not end before its calls
+			select {
+			case <-drained:
+			case <-l.ctx.Done():
+			}
+			c.close()
+		})
+	}
 	return lost
 }
 
