@@ -167,7 +167,7 @@ func (b *Book) payOwed() {
 func (b *Book) written(of *batch, err error) (refused []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if moves := b.file.Moves(); moves != b.moves {
+	if moves := b.file.Moves(); moves != b.moves || time.Since(b.cleared) > b.opts.Keep { // another program may keep the file from moving
 		b.moves = moves
 		b.clear()
 	}

@@ -238,19 +238,22 @@ func (b *Book) forget(e *entry) {
 	}
 }
 
-// clear forgets the calls of files that are no longer kept. b.mu is held.
+// clear forgets the calls of files that are no longer kept, and those that are not remembered any more. b.mu is held.
 func (b *Book) clear() {
-	oldest := b.moves - b.opts.Files
+	b.cleared = time.Now()
+	gone := func(e *entry) bool {
+		return !e.underWay() && (e.moves < b.moves-b.opts.Files || b.cleared.Sub(e.Begun) > b.opts.Keep)
+	}
 	for _, all := range []map[scope]*entry{b.keys, b.doubts} {
 		for of, e := range all {
-			if e.moves < oldest && !e.underWay() {
+			if gone(e) {
 				delete(all, of)
 				b.noteForgotten(e)
 			}
 		}
 	}
 	for id, e := range b.known {
-		if e.moves < oldest && !e.underWay() {
+		if gone(e) {
 			delete(b.known, id)
 		}
 	}

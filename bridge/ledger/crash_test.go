@@ -198,6 +198,34 @@ func TestReadAgain(t *testing.T) {
 	}
 }
 
+// While another program removes the file again and again, the old one that stays keeps its calls known, until ledger.keep is over.
+func TestRemovedOften(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path, lines, bank := onePaid(t)
+		b := open(t, ledger.Options{Path: path, MaxBytes: len(lines) + 1, Files: 1, Keep: time.Hour})
+		c := dial(t, b, bank)
+		for i := range 20 {
+			c.call("pay", fmt.Sprintf(`,"idempotencyKey":"k%d"`, i))
+			if i == 0 {
+				c.expect(c.call("pay", key), `"n":1`) // which the old file has
+			}
+			if err := os.Remove(path); err != nil {
+				t.Skip("the system does not remove an open file")
+			}
+			time.Sleep(time.Minute) // in the bubble
+		}
+		c.expect(c.call("pay", key), `"n":1`)
+		if bank.paid != 21 {
+			t.Errorf("paid %d times, want 21", bank.paid)
+		}
+		time.Sleep(2 * time.Hour)
+		c.call("pay", `,"idempotencyKey":"late"`)
+		if n := b.Known(); n != 1 {
+			t.Errorf("%d keys are known after two hours", n)
+		}
+	})
+}
+
 // onePaid returns the path of a ledger with the call of a key, and its lines.
 func onePaid(t *testing.T) (path string, lines []byte, bank *tools) {
 	path, bank = filepath.Join(t.TempDir(), "ledger.jsonl"), &tools{}

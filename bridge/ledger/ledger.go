@@ -40,6 +40,7 @@ type Book struct {
 	others  time.Time         // of the last line of another process
 	number  int64             // of the last call
 	moves   int               // of the file
+	cleared time.Time         // when calls were forgotten last
 	faulty  bool              // the last outcome could not be written
 	forgot  bool              // a key, before its time was over
 	known   map[string]*entry // calls of other processes by their IDs
@@ -54,7 +55,7 @@ func Open(opts Options) (*Book, error) {
 	opts.Keep, opts.MaxResult = cmp.Or(opts.Keep, 30*24*time.Hour), cmp.Or(opts.MaxResult, 64<<10)
 	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
 	b := &Book{
-		opts: opts, instance: rand.Text()[:10],
+		opts: opts, instance: rand.Text()[:10], cleared: time.Now(),
 		file:  logfile.File{Path: opts.Path, Most: int64(opts.MaxBytes), Keep: opts.Files, Unlocked: true},
 		known: map[string]*entry{}, keys: map[scope]*entry{}, doubts: map[scope]*entry{},
 	}

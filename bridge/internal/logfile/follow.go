@@ -53,12 +53,17 @@ func (f *File) followMoved() error {
 	if err != nil {
 		return err
 	}
-	f.moves++
 	for n := 1; n <= f.Keep; n++ {
-		if info, err := os.Stat(f.Old(n)); err == nil && (os.SameFile(info, f.info) || f.isBefore(info)) {
+		info, err := os.Stat(f.Old(n))
+		if err == nil && f.isBefore(info) { // the first of those that came after is in the place of the file
+			return f.followOld(n - 1)
+		}
+		if err == nil && os.SameFile(info, f.info) {
+			f.moves++
 			return f.followOld(n - 1)
 		}
 	}
+	f.moves++
 	return f.followOld(f.Keep) // it is not kept any more
 }
 

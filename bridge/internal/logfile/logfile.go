@@ -100,7 +100,8 @@ func (f *File) Close() {
 	}
 }
 
-// Moves returns how often the file has become an old one since it was opened, as far as Write has noticed. While Follow is
+// Moves returns how often the file has become an old one since it was opened, as far as Write has noticed; that another
+// program has taken it away does not count while the old files are the same. While Follow is
 // given the lines of an old file it is what it was when that was the file, which is less than 0 for those that Open found.
 func (f *File) Moves() int { return f.moves }
 
