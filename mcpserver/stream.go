@@ -62,7 +62,7 @@ func (st *stream) attach(leave context.CancelFunc) (detach func()) {
 }
 
 // saveRest moves the rest of an ended stream without a reader to the journal, where a client that
-// resumes it finds it. Of a session's GET stream only list changes are kept, for the next one, and the rest of a stream
+// resumes it finds it. List changes of a session's GET stream are also for the next one, and the rest of a stream
 // that cannot be resumed is dropped.
 func (st *stream) saveRest() {
 	st.mu.Lock()
@@ -70,15 +70,16 @@ func (st *stream) saveRest() {
 	if st.leave != nil || !st.box.isClosed() {
 		return
 	}
-	switch {
-	case st.session == nil:
-	case st.number == 0:
-		st.session.journal.sessionStream()
-	default:
+	if st.session != nil {
+		if st.number == 0 {
+			st.session.journal.openSessionStream() // with the list changes
+		}
 		for batch, _ := st.box.take(); batch != nil; batch, _ = st.box.take() {
 			st.record(batch)
 		}
-		st.session.journal.forget(st.number)
+		if st.number != 0 {
+			st.session.journal.forget(st.number)
+		}
 	}
 	st.box.discard()
 }
@@ -249,23 +250,33 @@ func (j *journal) began(number int64) bool {
 }
 
 // sessionStream returns the session's GET stream: a new one if it is the first, or the client was
-// too slow for the last one, whose list changes it takes over.
+// too slow for the last one.
 func (j *journal) sessionStream() *stream {
+	st, last := j.openSessionStream()
+	if last != nil {
+		last.saveRest() // or its reader does, which may still be taking it
+	}
+	return st
+}
+
+// openSessionStream is sessionStream that also returns the last stream if there is a new one, which takes over its list
+// changes.
+func (j *journal) openSessionStream() (st, last *stream) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	next := &stream{session: j.session, seq: new(atomic.Int64)}
 	var changes []string
-	if st := j.streams[0]; st != nil && !st.box.isClosed() {
-		return st
-	} else if st != nil { // its reader may still be taking what was left
-		next.seq, changes = st.seq, st.box.listChanges()
-		st.box.discard()
+	if last = j.streams[0]; last != nil {
+		if !last.box.isClosed() {
+			return last, nil
+		}
+		next.seq, changes = last.seq, last.box.listChanges()
 	}
 	j.register(next)
 	for _, method := range changes {
 		next.box.Notify(method, nil)
 	}
-	return next
+	return next, last
 }
 
 // register makes a stream one that find returns. j.mu is held.

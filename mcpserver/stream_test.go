@@ -178,3 +178,34 @@ func TestWaitingListChangeIsKept(t *testing.T) {
 		})
 	}
 }
+
+// Whatever else waited then comes to a client that resumes the stream, and so does what came later.
+func TestRestOfSlowStreamIsKept(t *testing.T) {
+	for name, next := range map[string]func(*stream){
+		"reader": func(st *stream) { st.attach(func() {})() },
+		"other":  func(st *stream) { st.session.journal.Notify("notifications/x", []byte("{}")) },
+		"both": func(st *stream) {
+			gone := st.attach(func() {})
+			st.session.journal.Notify("notifications/x", []byte("{}"))
+			gone()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newMade(t, Options{}, okay)
+				s := p.newHTTPSession(identity{})
+				defer s.end(errEnded)
+				st := s.journal.sessionStream()
+				s.journal.Notify(wire.NotificationMessage, []byte(`{"data":"waited"}`))
+				st.box.end(errSlow)
+				next(st)
+				s.journal.Notify(wire.NotificationMessage, []byte(`{"data":"later"}`))
+				w, leave := streaming(p, s, "0-0")
+				leave()
+				if got := w.Body.String(); strings.Count(got, "waited") != 1 || strings.Count(got, "later") != 1 {
+					t.Errorf("it gets %q", got)
+				}
+			})
+		})
+	}
+}
