@@ -519,7 +519,7 @@ func (s *Server) serveSSEMessage(w http.ResponseWriter, r *http.Request, sender 
 		return
 	}
 	target := s.sessions.find(id, sender)
-	if target == nil || target.sse == nil {
+	if target == nil || target.sse == nil || target.sse.box.isClosed() { // as its client was too slow: it may still read the rest
 		writeError(w, http.StatusNotFound, "no such session: it ends with its SSE stream")
 		return
 	}

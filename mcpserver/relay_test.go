@@ -177,6 +177,27 @@ func TestSlowSSEAnswers(t *testing.T) {
 	}
 }
 
+// Once a client was too slow, its session takes no request any more, whose answer could not be sent, also while the client reads
+// the rest.
+func TestEndingSSERefuses(t *testing.T) {
+	s := New(&odd{}, Options{})
+	defer s.Close()
+	d := s.newDuplex(identity{})
+	d.sse = d
+	if err := s.sessions.add(d.session); err != nil {
+		t.Fatal(err)
+	}
+	defer d.close(io.EOF)
+	d.box.end(errSlow)
+	r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1/sse/message?sessionId="+d.id, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	s.Handler().ServeHTTP(w, r)
+	if w.Code != http.StatusNotFound {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
 // SDKs of the legacy era refuse a result whose structured content is not an object: the text alone reaches them, also from
 // tools of the bridge.
 func TestLooseStructuredContent(t *testing.T) {
