@@ -108,10 +108,10 @@ func (p *page) take(ctx context.Context, m *chatMessage) error {
 	}
 	switch m.Type {
 	case chatPrompt:
-		return t.prompt(m.ID, m.Text)
+		return t.prompt(p, m.ID, m.Text)
 	case chatDecide:
 		decision, _ := m.decision() // readChatMessage has checked it
-		return t.decide(m.Call, decision)
+		return t.decide(p, m.Call, decision)
 	default:
 		t.cancelPrompt()
 		return nil

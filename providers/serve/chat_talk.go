@@ -28,6 +28,7 @@ type talk struct {
 
 	mu           sync.Mutex // guards what follows
 	conversation *providers.Conversation
+	hidden       *hiddenValues
 	model        string // as the page named it
 	events       events
 	pages        map[*page]struct{}
@@ -76,16 +77,24 @@ func (t *talk) load(p *page, isNew bool, model string) error {
 	if err != nil {
 		return toolformat.Errorf(toolformat.NotFound, "%v", err)
 	}
+	caller, hidden := t.callerOf(p)
 	next := providers.NewConversation(chosen).Settings(settings).Options(t.opts.loopFor(chosen)).Agent(t.opts.System).
-		Tools(t.opts.Source).Caller(&t.caller).Approve(t.approve).Listen(t.emit)
+		Tools(t.opts.Source).Caller(caller).Approve(t.approve).Listen(t.emit)
 	if kept == nil {
 		kept = &providers.Transcript{Heading: providers.Heading{ID: t.id, System: t.opts.System}}
 	}
 	if name := cmp.Or(chosen.Name, chosen.Provider.Name()); kept.Provider != name || kept.Model != chosen.Model {
 		kept.Provider, kept.Model, kept.LeftOut, kept.Dropped = name, chosen.Model, 0, 0 // its context window may differ
 	}
-	t.conversation, t.model = next.Load(kept), modelID(&chosen)
+	t.conversation, t.hidden, t.model = next.Load(kept), hidden, modelID(&chosen)
 	return nil
+}
+
+// callerOf returns the caller for whom the tools are called, with the hidden values of a page.
+func (t *talk) callerOf(p *page) (*bridge.Caller, *hiddenValues) {
+	caller, hidden := t.caller, &hiddenValues{of: p.caller.HiddenValue, used: map[string][]byte{}}
+	caller.HiddenValue = hidden.value
+	return &caller, hidden
 }
 
 func modelID(c *providers.Candidate) string {
@@ -240,15 +249,15 @@ func (t *talk) emit(e providers.Event) {
 }
 
 // prompt begins a prompt. The same id as that of the last one is the same prompt.
-func (t *talk) prompt(id, text string) error {
-	return t.run(id, func(ctx context.Context, c *providers.Conversation) (*providers.Conversation, error) {
+func (t *talk) prompt(p *page, id, text string) error {
+	return t.run(p, id, func(ctx context.Context, c *providers.Conversation) (*providers.Conversation, error) {
 		_, next, err := c.Prompt(ctx, text)
 		return next, err
 	}, promptEvent{"prompt", id, text})
 }
 
 // decide decides about a call that waits.
-func (t *talk) decide(call string, decision providers.Decision) error {
+func (t *talk) decide(p *page, call string, decision providers.Decision) error {
 	t.mu.Lock()
 	ask, ok := t.asks[call]
 	delete(t.asks, call)
@@ -262,14 +271,14 @@ func (t *talk) decide(call string, decision providers.Decision) error {
 	case !waits:
 		return toolformat.Errorf(toolformat.NotFound, "no call %.60q waits for a decision", call)
 	}
-	return t.run("", func(ctx context.Context, c *providers.Conversation) (*providers.Conversation, error) {
+	return t.run(p, "", func(ctx context.Context, c *providers.Conversation) (*providers.Conversation, error) {
 		_, next, err := c.Resume(ctx, map[string]providers.Decision{call: decision})
 		return next, err
 	}, nil)
 }
 
-// run begins a run of the loop; first is its first event, nil for none.
-func (t *talk) run(id string, do func(context.Context, *providers.Conversation) (*providers.Conversation, error), first any) error {
+// run begins a run of the loop for a page; first is its first event, nil for none.
+func (t *talk) run(p *page, id string, do func(context.Context, *providers.Conversation) (*providers.Conversation, error), first any) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -293,10 +302,18 @@ func (t *talk) run(id string, do func(context.Context, *providers.Conversation) 
 		t.last = id
 		t.add(first)
 	}
-	begun := t.conversation
+	begun, stale := t.conversation, !t.hidden.become(p.caller.HiddenValue)
+	if stale {
+		var caller *bridge.Caller
+		caller, t.hidden = t.callerOf(p)
+		begun = begun.Caller(caller)
+	}
 	go func() {
 		defer t.chat.work.Done()
 		defer visit.leave()
+		if stale {
+			begun.Close() // the tools, which have other hidden values
+		}
 		next, err := do(ctx, begun)
 		cancel(nil)
 		t.chat.save(next.Transcript())

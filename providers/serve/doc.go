@@ -9,7 +9,7 @@
 // calls that a client does not see, results.go puts the results of its own calls where providers expect them.
 //
 // chat.go has the Chat, chat_page.go a connection of a page, chat_talk.go a conversation, which
-// outlives connections, chat_message.go what they send each other.
+// outlives connections, chat_hidden.go its hidden values, chat_message.go what they send each other.
 //
 // Server, Chat and Sampling may be used from many goroutines. They start none, except for the timer
 // that keeps a silent stream alive, which ends with its request, and the writers of pages and the prompts
