@@ -62,7 +62,7 @@ type outbox struct {
 	taken    int              // held by the batch
 	counted  int              // bytes that the account has counted
 	draining bool
-	left     bool  // its client has gone, and may come back
+	left     bool  // its client has gone, and may come back, or has come back to more than limit
 	err      error // why the outbox is closed
 }
 
@@ -229,6 +229,9 @@ func (o *outbox) take() ([]*wire.Buffer, error) {
 func (o *outbox) settle() {
 	o.bytes -= o.taken
 	o.taken = 0
+	if o.draining && o.bytes <= o.limit {
+		o.left = false
+	}
 	if spare := o.counted - max(o.bytes-freeBytes, 0); spare >= freeBytes || spare > 0 && o.bytes == 0 {
 		o.account.give(heldBytes, spare)
 		o.counted -= spare
@@ -379,6 +382,6 @@ func (o *outbox) drain(gone <-chan struct{}, write func([]*wire.Buffer) error, i
 func (o *outbox) setDraining(draining bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.draining, o.left = draining, !draining
+	o.draining, o.left = draining, o.left || !draining
 	o.settle() // what drain has taken was written, or is lost
 }

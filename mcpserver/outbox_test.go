@@ -238,6 +238,47 @@ func TestDrainLate(t *testing.T) {
 	}
 }
 
+// A client that comes back to more than may wait is not too slow for what comes before it has read that.
+func TestOutboxComeBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := box(1 << 10)
+		o.left = true
+		note := func() { o.Notify("x", fmt.Appendf(nil, "%q", strings.Repeat("x", 100))) }
+		for range 100 {
+			note()
+		}
+		read, ended := make(chan struct{}), make(chan error)
+		got := ""
+		go func() {
+			ended <- o.drain(nil, func(batch []*wire.Buffer) error {
+				<-read
+				for _, msg := range batch {
+					got += string(msg.B) + "\n"
+				}
+				return nil
+			}, nil)
+		}()
+		synctest.Wait()
+		note()
+		o.send(&wire.Buffer{B: []byte("the response")})
+		close(read)
+		synctest.Wait()
+		if o.isClosed() || !strings.Contains(got, "the response") {
+			t.Errorf("%v after %q", o.reason(), got)
+		}
+		read = make(chan struct{}) // it has caught up: then it may be too slow
+		for range 100 {
+			note()
+			synctest.Wait()
+		}
+		if o.reason() != errSlow {
+			t.Error("the client is not too slow")
+		}
+		close(read)
+		<-ended
+	})
+}
+
 // A client that does not read leaves room for the answers to others of its principal.
 func TestOutboxLeavesRoom(t *testing.T) {
 	deaf := box(1 << 20)
