@@ -235,6 +235,8 @@ func runDisconnect(ctx context.Context, args []string, std streams) error {
 		}
 		if len(files) > 0 {
 			e.revoke(c, files, *path)
+		} else {
+			e.noteToken(c, *path)
 		}
 		for _, f := range files {
 			e.disconnect(f)
@@ -279,9 +281,26 @@ func (e *clientEditor) revoke(c *clients.Client, files []*clients.File, path str
 	}
 }
 
+// isIssued reports whether a token may be the one that connect has made for a client, and not one of token create.
+func isIssued(t *tokens.Token, name string) bool {
+	return t.Name == name && t.Profiles == nil && t.Expires == nil
+}
+
+// noteToken names the token of a client without a file that the bridge has changed: one that connect has made, and that was
+// deleted, may have had it.
+func (e *clientEditor) noteToken(c *clients.Client, path string) {
+	if path == "" {
+		path, _ = config.DefaultPath()
+	}
+	issued, _ := tokens.Read(tokens.Path(path))
+	if !e.project && slices.ContainsFunc(issued, func(t tokens.Token) bool { return isIssued(&t, c.Name) }) {
+		e.note(fmt.Sprintf("there is a token for %s: if a file that was deleted had it, mcpbridge token remove %s ends it", c.Name, c.Name))
+	}
+}
+
 // hadToken reports whether a file of a client that was deleted may have had a token of those issued.
 func (e *clientEditor) hadToken(files []*clients.File, name string, issued []tokens.Token) bool {
-	return !e.project && slices.ContainsFunc(issued, func(t tokens.Token) bool { return t.Name == name }) &&
+	return !e.project && slices.ContainsFunc(issued, func(t tokens.Token) bool { return isIssued(&t, name) }) &&
 		slices.ContainsFunc(files, func(f *clients.File) bool {
 			text, err := readFile(f.Open())
 			return err == nil && text == nil
