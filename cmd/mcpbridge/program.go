@@ -393,8 +393,10 @@ func (f *sourceFlags) load(command []string) (*config.Config, error) {
 	case f.toolless && f.config == "" && errors.Is(err, fs.ErrNotExist):
 		return &config.Config{}, nil
 	case f.inConfig && f.config == "" && errors.Is(err, fs.ErrNotExist): // nothing takes its place
-		_, err = findConfig(f.Name(), "")
-		return nil, err
+		if _, missing := findConfig(f.Name(), ""); missing != nil {
+			return nil, missing
+		}
+		return nil, &exitError{exitUsage, err.Error()} // it has just come
 	case err != nil:
 		return nil, &exitError{exitUsage, err.Error()}
 	}
