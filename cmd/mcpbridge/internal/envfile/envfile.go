@@ -43,7 +43,8 @@ func Set(text []byte, name, value string) ([]byte, error) {
 	for i := len(lines) - 1; i >= 0; i-- { // the last one counts
 		if set, _, err := parse(lines[i]); err == nil && len(set) == 1 {
 			if _, is := set[name]; is {
-				lines[i] = []byte(assignment + end)
+				before, comment := around(lines[i], name, set[name])
+				lines[i] = []byte(before + assignment + comment + end)
 				return bytes.Join(lines, nil), nil
 			}
 		}
@@ -52,6 +53,28 @@ func Set(text []byte, name, value string) ([]byte, error) {
 		assignment = end + assignment
 	}
 	return append(bytes.Clone(text), assignment+end...), nil
+}
+
+// around returns what stands on a line before the variable that it sets, such as "export ", and the comment behind its
+// value, with the white space before that.
+func around(line []byte, name, value string) (before, comment string) {
+	before, text, _ := strings.Cut(string(line), "=")
+	before = strings.TrimSuffix(strings.TrimRight(before, " \t"), name)
+	text = strings.TrimSpace(text)
+	for i := range text {
+		if text[i] != '#' {
+			continue
+		}
+		if got, err := unquote(strings.TrimSpace(text[:i])); err != nil || got != value {
+			continue
+		}
+		comment = text[len(strings.TrimRight(text[:i], " \t")):]
+		if comment[0] == '#' {
+			comment = " " + comment
+		}
+		return before, comment
+	}
+	return before, ""
 }
 
 // quoted writes a value so that other programs that read env files understand it, too.

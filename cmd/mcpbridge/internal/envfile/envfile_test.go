@@ -70,7 +70,11 @@ func TestSet(t *testing.T) {
 		{"# c\nB=1", "A", "a b#c", "# c\nB=1\nA='a b#c'\n"},
 		{"A=1\r\nB=2\r\n", "A", "2", "A=2\r\nB=2\r\n"},
 		{"A=1\nA=2 # c\n", "A", "2", "A=1\nA=2 # c\n"},
-		{"A=1\nexport A=2\nB=\n", "A", "it's \\ a $HOME\n\"line\"\t", "A=1\nA=\"it's \\\\ a \\$HOME\\n\\\"line\\\"\\t\"\nB=\n"},
+		{" export  A = 1\t# why \r\n", "A", "2", " export  A=2\t# why\r\n"},
+		{"A='a # b'# c\n", "A", "x", "A=x # c\n"},
+		{"A=#c\n", "A", "x", "A=x #c\n"},
+		{"A=a#b\n", "A", "x y", "A='x y'\n"},
+		{"A=1\nexport A=2\nB=\n", "A", "it's \\ a $HOME\n\"line\"\t", "A=1\nexport A=\"it's \\\\ a \\$HOME\\n\\\"line\\\"\\t\"\nB=\n"},
 	} {
 		got, err := Set([]byte(c.text), c.name, c.value)
 		if err != nil || string(got) != c.want {
