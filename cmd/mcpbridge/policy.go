@@ -49,7 +49,7 @@ func runPolicyTest(ctx context.Context, args []string, std streams) error {
 			return usagef("policy test: expected the name of a tool or prompt, or the URI of a resource")
 		case len(words) > 1:
 			return usagef("policy test: unexpected argument %s", hint.Quote(words[1]))
-		case wire.Valid([]byte(*arguments)) != nil:
+		case wire.Valid([]byte(*arguments)) != nil, !strings.HasPrefix(strings.TrimSpace(*arguments), "{"):
 			return usagef("policy test: --args: expected a JSON object")
 		}
 		return nil
