@@ -46,8 +46,9 @@ type Definition struct {
 
 // The rules of notes that are about nothing wrong.
 const (
-	RuleRenamed = "renamed" // a name differs from the document's
-	RuleLarge   = "large"   // the definitions cost many tokens
+	RuleRenamed    = "renamed"    // a name differs from the document's
+	RuleLarge      = "large"      // the definitions cost many tokens
+	RuleDeprecated = "deprecated" // an operation is left out, as the options do not want it
 )
 
 // The other rules of notes.

@@ -54,7 +54,7 @@ func (m *importer) importOperation(src *source) {
 	case !m.selects(src, name):
 		return
 	case isTrue(src.raw, "deprecated") && !m.opt.Deprecated:
-		m.note(name, ruleLeftOut, "%s %s is left out, as it is deprecated (\"deprecated\": true includes it)", src.method, src.route)
+		m.note(name, RuleDeprecated, "%s %s is left out, as it is deprecated (\"deprecated\": true includes it)", src.method, src.route)
 		return
 	case !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}, src.method):
 		m.leaveOut(name, src, "the kind rest does not support the method")

@@ -312,7 +312,7 @@ func (n *nativeLoader) importDocument(api *config.API) (i imported, err error) {
 		switch note.Rule {
 		case openapi.RuleRenamed: // nothing is lost
 			n.log.Info(text)
-		case openapi.RuleLarge:
+		case openapi.RuleLarge, openapi.RuleDeprecated:
 			n.advice = append(n.advice, text)
 		default:
 			n.warnings = append(n.warnings, text)
