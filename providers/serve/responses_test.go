@@ -218,10 +218,11 @@ func TestResponsesNamespace(t *testing.T) {
 // Errors have the shape of the API.
 func TestResponsesRefusals(t *testing.T) {
 	for body, want := range map[string]string{
-		`{`:                         `"message":"the request is not JSON: `,
-		`{"input":"x"}`:             `"param":"model"`,
-		`{"model":"here/m"}`:        `"param":"input"`,
-		`{"model":"x","input":"x"}`: `"code":"model_not_found"`,
+		`{`:                             `"message":"the request is not JSON: `,
+		`{"input":"x"}`:                 `"param":"model"`,
+		`{"model":"here/m"}`:            `"param":"input"`,
+		`{"model":"here/m","input":""}`: `"param":"input"`,
+		`{"model":"x","input":"x"}`:     `"code":"model_not_found"`,
 		`{"model":"here/m","input":[{"role":"robot","content":"x"}]}`:                                       `input[0].role: expected user`,
 		`{"model":"here/m","input":[{"type":"item_reference","id":"x"}]}`:                                   `send the item itself`,
 		`{"model":"here/m","input":"x","include":["message.output_text.logprobs"]}`:                         `"param":"include"`,

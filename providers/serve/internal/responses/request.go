@@ -85,13 +85,14 @@ func (r *request) keep() string {
 // readInput makes the conversation. A system prompt alone becomes the message of the user, without which
 // most APIs refuse a request.
 func (r *request) readInput() error {
-	if text, isText := wire.Text(r.Input); isText {
+	if text, isText := wire.Text(r.Input); !isText {
+		err := member.Elements("input", "a string or an array of items", r.Input, func(_ int, raw []byte) error { return r.add(raw) })
+		if err != nil {
+			return err
+		}
+	} else if text != "" {
 		r.messages = []providers.Message{providers.UserText(text)}
 		return nil
-	}
-	err := member.Elements("input", "a string or an array of items", r.Input, func(_ int, raw []byte) error { return r.add(raw) })
-	if err != nil {
-		return err
 	}
 	if len(r.messages) == 0 && r.Previous == "" {
 		prompt := r.prompt()
