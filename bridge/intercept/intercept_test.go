@@ -1,12 +1,14 @@
 package intercept_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -320,6 +322,37 @@ func TestURL(t *testing.T) {
 		status, body = c.status, c.body
 		if got := outcome(call(t, source, "echo", `{}`)); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%d %.40s: %s, want %s", c.status, c.body, got, c.want)
+		}
+	}
+}
+
+// A server may close the idle connection on which it is asked just then: it is asked again on another one.
+func TestURLIdle(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			r := bufio.NewReader(conn)
+			if req, err := http.ReadRequest(r); err == nil {
+				io.Copy(io.Discard, req.Body)
+				io.WriteString(conn, "HTTP/1.1 204 No Content\r\n\r\n")
+				http.ReadRequest(r) // the next one has no answer
+			}
+			conn.Close()
+		}
+	}()
+	url := intercept.NewURL("http://"+l.Addr().String(), nil, nil)
+	defer url.Close()
+	for i := range 3 {
+		if answer, err := url.Ask(t.Context(), []byte("{}")); err != nil {
+			t.Errorf("question %d: %q, %v", i, answer, err)
 		}
 	}
 }

@@ -37,6 +37,9 @@ func (u *URL) Ask(ctx context.Context, event []byte) ([]byte, error) {
 	if err != nil {
 		return nil, withoutURL(err)
 	}
+	// It may be asked twice if it closes the idle connection on which it was: a request with this mark, which is not sent
+	// if it is empty, http.Transport sends again.
+	req.Header["Idempotency-Key"] = nil
 	for name, value := range u.headers {
 		req.Header.Set(name, value)
 	}
