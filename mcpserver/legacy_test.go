@@ -11,11 +11,14 @@ func TestLegacyItem(t *testing.T) {
 	for definition, want := range map[string]string{
 		`{"name":"a","inputSchema":{"type":"object","properties":[],"required":[]}}`:                                   `{"name":"a","inputSchema":{"type":"object","properties":{},"required":[]}}`,
 		`{"name":"a","inputSchema":{"required":{},"properties":null,"type":"object"}}`:                                 `{"name":"a","inputSchema":{"properties":{},"type":"object"}}`,
-		`{"name":"a","inputSchema":{"properties":{"a":true,"b\"":{"type":"string"},"c":false},"x":1},"b":2}`:           `{"name":"a","inputSchema":{"properties":{"a":{},"b\"":{"type":"string"},"c":{"not":{}}},"x":1},"b":2}`,
-		`{"name":"a","outputSchema":{"type":"object","properties":{"a":true}}}`:                                        `{"name":"a","outputSchema":{"type":"object","properties":{"a":{}}}}`,
+		`{"name":"a","inputSchema":{"properties":{"a":true,"b\"":{"type":"string"},"c":false},"x":1},"b":2}`:           `{"name":"a","inputSchema":{"type":"object","properties":{"a":{},"b\"":{"type":"string"},"c":{"not":{}}},"x":1},"b":2}`,
+		`{"name":"a","inputSchema":{"type":"object"},"outputSchema":{"type":"object","properties":{"a":true}}}`:        `{"name":"a","inputSchema":{"type":"object"},"outputSchema":{"type":"object","properties":{"a":{}}}}`,
 		`{"name":"a","inputSchema":{"properties":[],"type":"object"},"outputSchema":{"type":"array","properties":[]}}`: `{"name":"a","inputSchema":{"properties":{},"type":"object"}}`,
 		`{"name":"a","inputSchema": {"type": "object", "properties": {"a": {"properties": {"b": true}}} }}`:            `{"name":"a","inputSchema": {"type": "object", "properties": {"a": {"properties": {"b": true}}} }}`,
-		`{"name":"a","inputSchema":true}`: `{"name":"a","inputSchema":true}`,
+		`{"name":"a"}`:                    `{"inputSchema":{"type":"object"},"name":"a"}`,
+		`{"name":"a","inputSchema":true}`: `{"name":"a","inputSchema":{"type":"object"}}`,
+		`{"name":"a","inputSchema":null}`: `{"name":"a","inputSchema":{"type":"object"}}`,
+		`{"name":"a","inputSchema":{"type":["object","null"],"oneOf":[{"properties":{}},{}]}}`: `{"name":"a","inputSchema":{"type":"object","oneOf":[{"properties":{}},{}]}}`,
 	} {
 		it, err := bridge.NewItem(bridge.Tools, []byte(definition))
 		if err != nil {

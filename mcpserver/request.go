@@ -76,7 +76,7 @@ func listPage(ctx context.Context, source bridge.Session, kind bridge.ListKind, 
 	if !ok && m.Params.Get(wire.Cursor) != nil {
 		return bridge.Failed(invalid("%s: params.cursor is not a string", m.Method))
 	}
-	if legacy {
+	if legacy && kind == bridge.Tools {
 		list = list.Derive(legacyKey{}, legacyItem)
 	}
 	page, refused := list.Page(cursor)
@@ -191,9 +191,16 @@ func forLegacy(reply bridge.Reply) bridge.Reply {
 // legacyKey is the key of lists derived with legacyItem.
 type legacyKey struct{}
 
-// legacyItem changes schemas for one of which SDKs of the legacy era reject a whole list: it removes an
-// output schema that is not of type object.
+// legacyItem changes schemas for one of which SDKs of the legacy era reject a whole list: an input schema is of type
+// object, as arguments always are, and it removes an output schema that is not.
 func legacyItem(it bridge.Item) (bridge.Item, bool) {
+	input := wire.Lookup(it.Raw, "inputSchema")
+	if t, _ := wire.Text(wire.Lookup(input, "type")); t != "object" {
+		if len(input) == 0 || input[0] != '{' {
+			input = []byte("{}")
+		}
+		it.Raw = wire.SetMember(it.Raw, "inputSchema", wire.SetMember(input, "type", []byte(`"object"`)))
+	}
 	for _, key := range [...]string{"inputSchema", "outputSchema"} {
 		if schema := wire.Lookup(it.Raw, key); isOdd(schema) {
 			it.Raw = wire.SetMember(it.Raw, key, legacySchema(schema))
