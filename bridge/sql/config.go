@@ -173,6 +173,9 @@ func (b *backend) address(scheme, rest string, jdbc jdbcDriver) (*url.URL, error
 	if err != nil { // it shows the URL
 		return nil, fmt.Errorf(`url: expected %s://user:password@host:port/database; in a password, @ : / ? # and %% are written %%40 %%3A %%2F %%3F %%23 %%25; the key password needs no escapes`, scheme)
 	}
+	if scheme == "postgres" && !b.jdbc { // libpq takes a plus for one
+		u.RawQuery = strings.ReplaceAll(u.RawQuery, "+", "%2B")
+	}
 	parameters := u.Query()
 	password, _ := u.User.Password()
 	user := cmp.Or(b.api.Username, parameters.Get("user"), u.User.Username())
@@ -185,7 +188,7 @@ func (b *backend) address(scheme, rest string, jdbc jdbcDriver) (*url.URL, error
 			return nil, err
 		}
 	}
-	u.RawQuery, u.User = strings.ReplaceAll(parameters.Encode(), "+", "%20"), nil // pgx takes a plus for one
+	u.RawQuery, u.User = strings.ReplaceAll(parameters.Encode(), "+", "%20"), nil // pgx does, too
 	switch {
 	case password != "":
 		u.User = url.UserPassword(user, password)

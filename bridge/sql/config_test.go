@@ -111,6 +111,23 @@ func TestParameters(t *testing.T) {
 	want(t, "options", c.RuntimeParams["options"], "-c work_mem=1MB")
 }
 
+// A plus in a parameter of a PostgreSQL URL is one, as for libpq. For the drivers of Java and of MySQL it is a space.
+func TestPlus(t *testing.T) {
+	const rest = "//h/d?user=u&password=a+b%20c%2Bd"
+	for _, c := range []struct {
+		scheme   string
+		jdbc     bool
+		password string
+	}{{"postgres", false, "a+b c+d"}, {"postgres", true, "a b c+d"}, {"mysql", false, "a b c+d"}} {
+		u, err := (&backend{jdbc: c.jdbc}).address(c.scheme, rest, jdbcDriver{map[string]string{}, func(url.Values) {}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		password, _ := u.User.Password()
+		want(t, c.scheme, password, c.password)
+	}
+}
+
 // If the server refuses the connection, its message goes to the log only.
 func TestRefusedConnection(t *testing.T) {
 	for _, d := range []dialect{postgresDialect, mysqlDialect} {
