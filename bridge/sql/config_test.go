@@ -128,6 +128,18 @@ func TestPlus(t *testing.T) {
 	}
 }
 
+// Only a setting of the time zone is one, not one of another name.
+func TestZone(t *testing.T) {
+	for options, is := range map[string]bool{
+		"-c TimeZone=Asia/Tokyo": true, "-ctimezone=UTC": true, "--timezone=UTC": true, "-c log_timezone=UTC -c timezone=UTC": true,
+		"-c log_timezone=UTC": false, "-clog_timezone=UTC": false, "--log-timezone=UTC": false, "-c search_path=timezone": false, "": false,
+	} {
+		if hasZone(map[string]string{"options": options}) != is {
+			t.Errorf("%s: %v", options, !is)
+		}
+	}
+}
+
 // If the server refuses the connection, its message goes to the log only.
 func TestRefusedConnection(t *testing.T) {
 	for _, d := range []dialect{postgresDialect, mysqlDialect} {

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -75,12 +77,17 @@ func (b *backend) newPostgres(rest string) (*postgresEngine, error) {
 // hasZone reports whether the parameters of a connection, from its URL or the environment, set its time zone.
 func hasZone(parameters map[string]string) bool {
 	for name, value := range parameters {
-		if strings.EqualFold(name, "timezone") || name == "options" && strings.Contains(strings.ToLower(value), "timezone") {
+		if strings.EqualFold(name, "timezone") || name == "options" && zoneOption().MatchString(value) {
 			return true
 		}
 	}
 	return false
 }
+
+// zoneOption matches the option of a server that sets the time zone: -c timezone=UTC, --timezone=UTC.
+var zoneOption = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(?:^|\s)(?:-c\s*|--)timezone=`)
+})
 
 func (e *postgresEngine) close() error { return e.pool.close() }
 
