@@ -226,6 +226,7 @@ func TestMembersOfOthers(t *testing.T) {
 		{cookie, `{"o":{"x":"1; session=2"}}`, ""},
 		{cookie, `{"session":"9","a":1,"o":{"x":1},"n":"Session"}`, "session=s; other=o; a=1; x=1"},
 		{cookie, `{"a":1,"n":"y"}`, "session=s; other=o; a=1; y=1"},
+		{cookie, `{"n":"api_key"}`, "session=s; other=o; api_key=1"},
 		{cookie, `{}`, "session=s; other=o"},
 	} {
 		_, err := sourcetest.Tool(t, b, c.spec).Call(t.Context(), json.RawMessage(c.arguments))

@@ -92,7 +92,7 @@ func (t *tool) addCookies(all http.Header, args arguments) error {
 			return fmt.Errorf("argument %s: a cookie cannot contain white space, quotes, commas, semicolons or backslashes", strings.Join(cookie.names(), ", "))
 		}
 		for _, text := range expanded {
-			if name, _, _ := strings.Cut(text, "="); !t.backend.taken[fold(name)] {
+			if name, _, _ := strings.Cut(text, "="); !t.backend.cookies[fold(name)] {
 				cookies = append(cookies, text)
 			}
 		}

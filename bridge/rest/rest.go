@@ -45,7 +45,8 @@ type backend struct {
 	retries  int
 	hidden   []string        // names of the config's hidden values
 	files    string          // absolute, or ""
-	taken    map[string]bool // folded names of the URL's query and of the cookies
+	cookies  map[string]bool // folded names of the cookies
+	taken    map[string]bool // the same, and those of the URL's query
 	specs    bridge.SpecDecoder[Spec]
 }
 
@@ -72,15 +73,16 @@ func open(cfg bridge.BackendConfig) (bridge.Backend, error) {
 	}
 	b := &backend{
 		Client: client, basePath: strings.TrimSuffix(client.URL.EscapedPath(), "/"), retries: retries,
-		hidden: cfg.Hidden, taken: map[string]bool{},
+		hidden: cfg.Hidden, cookies: map[string]bool{}, taken: map[string]bool{},
 	}
 	for name := range client.URL.Query() {
 		b.taken[fold(name)] = true
 	}
 	for cookie := range strings.SplitSeq(client.Header.Get("Cookie"), ";") {
 		name, _, _ := strings.Cut(cookie, "=")
-		b.taken[fold(strings.TrimSpace(name))] = true
+		b.cookies[fold(strings.TrimSpace(name))] = true
 	}
+	maps.Copy(b.taken, b.cookies)
 	if b.files = api.Files; b.files != "" {
 		if !filepath.IsAbs(b.files) {
 			b.files = filepath.Join(cfg.Dir, b.files)
