@@ -126,19 +126,22 @@ func appendSwaggerSchema(dst, p []byte) []byte {
 	return append(dst, '}')
 }
 
-// consumes returns the media types of the operation's body.
+// consumes returns the media types of the operation's body. An empty list of the operation clears that of the document
+// (Swagger 2.0, Operation Object).
 func (d *definition) consumes() (types []string) {
-	for _, object := range [][]byte{d.raw, d.doc} {
-		for raw := range wire.Elements(wire.Lookup(object, "consumes")) {
-			if types = append(types, native.Text(raw)); len(types) == maxTypes {
-				break
-			}
-		}
-		if types != nil {
-			return types
+	raw := wire.Lookup(d.raw, "consumes")
+	if len(raw) == 0 || raw[0] != '[' {
+		raw = wire.Lookup(d.doc, "consumes")
+	}
+	for name := range wire.Elements(raw) {
+		if types = append(types, native.Text(name)); len(types) == maxTypes {
+			break
 		}
 	}
-	return []string{"application/json"}
+	if types == nil {
+		return []string{"application/json"}
+	}
+	return types
 }
 
 // maxTypes bounds the media types of a body: its schema is read for each.

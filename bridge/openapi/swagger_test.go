@@ -121,3 +121,16 @@ func TestSwaggerFormats(t *testing.T) {
 		t.Errorf("%q\nwant %q", notes, want)
 	}
 }
+
+// The media types of an operation override those of the document, also an empty list.
+func TestSwaggerConsumes(t *testing.T) {
+	const parameters = `"parameters":[{"in":"body","name":"b","required":true,"schema":{"properties":{"a":{}}}}]`
+	api := load(t, `{"swagger":"2.0","host":"a.example","consumes":["text/csv"],"paths":{
+		"/own":{"post":{"consumes":[],`+parameters+`}},"/null":{"post":{"consumes":null,`+parameters+`}}}}`, openapi.Options{})
+	loadable(t, api)
+	for i, want := range []string{`{"method":"POST","path":"/own","body":"json"}`, `{"method":"POST","path":"/null","headers":{"Content-Type":"text/csv"},"body":"{body}"}`} {
+		if got := string(api.Definitions[i].Spec); got != want {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+}
