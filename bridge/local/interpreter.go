@@ -17,6 +17,7 @@ type interpreter struct {
 	permutes bool     // options may come after operands, too
 	opens    string   // letters of options that make the operands files, and a file "id|" a command
 	words    bool     // options of one dash may have several letters: -exec
+	pipes    bool     // an operand that is a file to be read, and begins with |, is a command
 	plus     bool     // an element that begins with + is a command, unless it comes after --
 	input    int      // it executes standard input if it has fewer operands and no text from an option; 0 means never
 	wraps    bool     // it runs another program
@@ -104,6 +105,7 @@ var interpreters = []interpreter{
 	{names: "wget", runs: "-e --execute --use-askpass --config"},
 	{names: "nc ncat netcat", runs: "-e -c --exec --sh-exec --lua-exec"},
 	{names: "sort", runs: "--compress-program"},
+	{names: "sox play soxi", values: "-t -r -b -e -c -v -C --type --rate --bits --encoding --channels --volume --compression --add-comment --comment --comment-file --combine --effects-file --buffer --input-buffer --temp --plot", words: true, pipes: true},
 	{names: "split", runs: "--filter"},
 	{names: "zip", runs: "-TT --unzip-command", words: true},
 	{names: "nmap", runs: "--script --script-args"},
@@ -130,12 +132,14 @@ var interpreters = []interpreter{
 	{names: "nsenter", values: "-t -S -G --target --setuid --setgid", wraps: true},
 
 	// The same for packages and environments.
-	{names: "npx pnpx bunx uvx dnx", runs: "-c -p --call --package --from --with --with-editable --with-requirements", values: "-w -i --workspace --python --index-url --default-index --registry --prefix --cache", wraps: true},
+	{names: "npx pnpx bunx uvx dnx", runs: "-c -p --call --package --from --with --with-editable --with-requirements --python", values: "-w -i --workspace --index-url --default-index --registry --prefix --cache", wraps: true},
 	{names: "npm pnpm yarn pipx uv poetry pipenv pdm hatch conda mamba micromamba bundle rbenv pyenv asdf mise nix",
 		values: "-C -F -w --prefix --filter --workspace --cwd --dir --directory --project --registry --userconfig", operands: firstAlways},
 	{names: "npm pnpm yarn bun", sub: "exec dlx x", runs: "-c -p --call --package", values: "-w --workspace", wraps: true},
-	{names: "pipx uv poetry pipenv pdm hatch conda mamba micromamba nix", sub: "run", runs: "--spec --with --with-editable --with-requirements --expr --file",
-		values: "-n -p --name --prefix --cwd --python --index-url --default-index --package --project --directory --env-file --group --extra", wraps: true},
+	{names: "uv", sub: "run", runs: "-p --python --with --with-editable --with-requirements",
+		values: "-C -f -i --index-url --default-index --extra-index-url --index --find-links --package --project --directory --env-file --group --only-group --no-group --extra --no-extra", wraps: true},
+	{names: "pipx poetry pipenv pdm hatch conda mamba micromamba nix", sub: "run", runs: "--spec --python --expr --file",
+		values: "-n -p --name --prefix --cwd --index-url --default-index --package --project --directory --env-file --group --extra", wraps: true},
 	{names: "bundle rbenv pyenv asdf mise", sub: "exec", values: "--gemfile", wraps: true},
 	{names: "npm", sub: "install i add", values: "-w --prefix --workspace --registry --cache --tag --omit --include", operands: allOperands},
 	{names: "pnpm yarn", sub: "install i add", values: "-C -F --filter --cwd --dir --registry --tag", operands: allOperands},
@@ -143,9 +147,15 @@ var interpreters = []interpreter{
 	{names: "pnpm yarn bun", sub: "create", operands: firstAlways},
 	{names: "yarn", sub: "global", operands: firstAlways},
 	{names: "pip", runs: "--python", values: "--proxy --timeout --retries --cert --client-cert --cache-dir --log --trusted-host", operands: firstAlways},
-	{names: "pip pipx uv poetry pipenv pdm", sub: "install add inject download wheel", runs: "-e -r --editable --requirement --requirements --with --spec",
-		values: "-c -t -i -f -p -G --constraint --target --root --index-url --extra-index-url --default-index --index --find-links --python --group --extra --project --directory --cache-dir --dest --wheel-dir", operands: allOperands},
-	{names: "uv", sub: "pip", operands: firstAlways},
+	{names: "uv", sub: "install add sync compile", runs: "-e -p -r --editable --python --requirement --requirements --with --with-editable --with-requirements",
+		values: "-b -c -i -f -o -C -P --constraint --constraints --build-constraints --override --overrides --target --prefix --index-url --extra-index-url --default-index --index --find-links --output-file --group --only-group --no-group --extra --no-extra --project --directory --cache-dir --package --upgrade-package --reinstall-package", operands: allOperands},
+	{names: "uv", sub: "venv lock remove tree export init build uninstall list show freeze check upgrade find pin", runs: "-p --python"},
+	{names: "pip pipx poetry pipenv pdm", sub: "install add inject download wheel", runs: "-e -r --editable --python --requirement --requirements --with --spec",
+		values: "-c -t -i -f -p -G --constraint --target --root --index-url --extra-index-url --default-index --index --find-links --group --extra --project --directory --cache-dir --dest --wheel-dir", operands: allOperands},
+	{names: "pipx", sub: "upgrade upgrade-all reinstall reinstall-all", runs: "--python"},
+	{names: "uv", sub: "pip python", operands: firstAlways},
+	{names: "conda mamba micromamba", sub: "install create update upgrade", runs: "-f --file", values: "-n -p -c -r --name --prefix --channel --root-prefix --clone --revision --solver --subdir --platform", operands: allOperands},
+	{names: "conda mamba micromamba", sub: "env", operands: firstAlways},
 	{names: "gem", operands: firstAlways},
 	{names: "gem", sub: "install", runs: "-g --file", values: "-i -n -v --install-dir --bindir --version --source", operands: allOperands},
 	{names: "cargo", sub: "install", runs: "--git --path", values: "-j --branch --tag --rev --version --root --target --target-dir --features --profile --jobs --index --registry --bin", operands: allOperands},
@@ -167,6 +177,11 @@ const containerValues = "-a -c -e -h -l -m -p -u -v -w --add-host --annotation -
 	"--device --dns --domainname --env --env-file --expose --gpus --group-add --hostname --ip --ipc --label --label-file --link --log-driver --log-opt --mac-address --memory --memory-swap " +
 	"--mount --name --net --network --network-alias --pid --pids-limit --platform --publish --pull --restart --runtime --security-opt --shm-size --stop-signal --stop-timeout --sysctl " +
 	"--tmpfs --ulimit --user --userns --uts --volume --volumes-from --workdir"
+
+// soxEffects are the names behind which sox has no more files.
+const soxEffects = "allpass band bandpass bandreject bass bend biquad channels chorus compand contrast dcshift deemph delay dither divide dolbyb downsample earwax echo echos " +
+	"equalizer fade fir firfit flanger gain highpass hilbert ladspa loudness lowpass mcompand noiseprof noisered norm oops overdrive pad phaser pitch rate remix repeat reverb " +
+	"reverse riaa saturation silence sinc spectrogram speed splice stat stats stretch swap synth tempo treble tremolo trim upsample vad vol"
 
 // anyOperands is more operands than a program has.
 const anyOperands = 1 << 20
@@ -282,6 +297,8 @@ func (w *walk) takeOperand(i int) (executed, last bool) {
 		return false, false
 	case w.wraps && n == w.skips:
 		return isCode(w.args[i:], w.at-i), true
+	case w.pipes:
+		return w.isPipe(i), hasWord(soxEffects, w.args[i])
 	case w.operands == allOperands, w.opened:
 		return true, false
 	case w.operands == afterFirst:
@@ -296,6 +313,12 @@ func (w *walk) takeOperand(i int) (executed, last bool) {
 		return below.isExecuted(), true
 	}
 	return false, w.isLastWord()
+}
+
+// isPipe reports whether an operand of sox may be a command: a file that it reads, which all are but the last.
+func (w *walk) isPipe(i int) bool {
+	isOutput := w.name == "sox" && (i+1 == len(w.args) || hasWord(soxEffects, w.args[i+1]))
+	return strings.HasPrefix(w.args[i], "{") && !isOutput
 }
 
 // isLastWord reports whether the program's options end at its first operand. What follows belongs to

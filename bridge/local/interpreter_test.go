@@ -169,6 +169,32 @@ uv run python -c {x}
 uv tool run {x}
 poetry run {x}
 conda run -n a {x}
+conda install -y {x}
+conda create -n a {x}
+mamba install -n a --file {x}
+conda env create -f {x}
+uv --python {x} run a
+uv run --python {x} pytest
+uv run -p {x} pytest
+uv run --python={x} pytest
+uvx --python {x} ruff
+uv pip install --python {x} black
+uv pip install -p {x} black
+uv pip sync {x}
+uv tool install --python {x} black
+uv add --python {x} black
+uv sync -p {x}
+uv venv --python {x}
+uv pip list --python {x}
+pipx install --python {x} black
+pipx run --python {x} black
+pipx reinstall --python {x} black
+pipenv --python {x}
+sox {x} a.wav
+sox -t wav {x} -n stat
+sox -m a.wav {x} b.wav norm
+play -q {x} trim 1
+soxi {x}
 bundle exec ruby -e {x}
 nix run {x}
 nix develop --command {x}
@@ -267,6 +293,16 @@ uv run script.py {x}
 bunx prettier {x}
 poetry run pytest {x}
 conda run -n {x} pytest
+conda install -n {x} numpy
+conda env remove -n {x}
+conda list {x}
+uv sync --extra {x}
+uv pip compile a.in -o {x}
+uv venv {x}
+sox ./{x} -r {x} {x} trim {x} {x}
+sox -n {x} synth {x} sine {x}
+sox a.wav {x}
+play -n synth {x} sine {x}
 nix search nixpkgs {x}
 nix develop -c ls {x}
 systemd-run --user ls {x}
