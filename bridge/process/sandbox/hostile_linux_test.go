@@ -90,6 +90,10 @@ var attempts = map[string]attempt{
 	"signal the parent":             func(h *hostile) error { return syscall.Kill(h.parent, syscall.SIGURG) },
 	"signal the parent by pidfd":    func(h *hostile) error { return signalByFile(h.parent) },
 	"limit the parent":              func(h *hostile) error { return limit(h.parent) },
+	"slow down the parent":          func(h *hostile) error { return slowDown(h.parent) },
+	"slow down the parent's files":  func(h *hostile) error { return slowFiles(h.parent) },
+	"choose the parent's CPU":       func(h *hostile) error { return moveTo(h.parent) },
+	"schedule the parent":           func(h *hostile) error { return schedule(h.parent) },
 	"TCP":                           func(h *hostile) error { return dial("tcp", h.tcp) },
 	"TCP listen":                    func(h *hostile) error { l, err := net.Listen("tcp", "127.0.0.1:0"); closeIf(l, err); return err },
 	"UDP":                           func(h *hostile) error { return dial("udp", h.udp) },
@@ -203,6 +207,41 @@ func limit(pid int) error {
 	return unix.Prlimit(pid, unix.RLIMIT_CORE, &own, nil)
 }
 
+// These set how a process is scheduled to what it is.
+
+func slowDown(pid int) error {
+	level, err := unix.Getpriority(unix.PRIO_PROCESS, pid)
+	if err != nil {
+		return err
+	}
+	return unix.Setpriority(unix.PRIO_PROCESS, pid, 20-level)
+}
+
+func slowFiles(pid int) error {
+	const whoProcess = 1
+	level, _, errno := unix.Syscall(unix.SYS_IOPRIO_GET, whoProcess, uintptr(pid), 0)
+	if errno != 0 {
+		return errno
+	}
+	return raw(unix.SYS_IOPRIO_SET, whoProcess, uintptr(pid), level)
+}
+
+func moveTo(pid int) error {
+	var own unix.CPUSet
+	if err := unix.SchedGetaffinity(pid, &own); err != nil {
+		return err
+	}
+	return unix.SchedSetaffinity(pid, &own)
+}
+
+func schedule(pid int) error {
+	attr, err := unix.SchedGetAttr(pid, 0)
+	if err != nil {
+		return err
+	}
+	return unix.SchedSetAttr(pid, attr, 0)
+}
+
 func signalByFile(pid int) error {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -300,7 +339,7 @@ func (h *hostile) allowed() error {
 	}
 	return errors.Join(write(own), read(own), os.Mkdir(own+".d", 0o755), os.Rename(own, own+".d/own"), os.RemoveAll(own+".d"),
 		errPair, errSend, errTemp, errStat, read("/etc/passwd"), write("/dev/null"), exec.Command("/bin/sh", "-c", "exit 0").Run(),
-		read("/proc/self/status"), syscall.Kill(os.Getpid(), 0))
+		read("/proc/self/status"), syscall.Kill(os.Getpid(), 0), slowDown(0), slowFiles(0), moveTo(0), schedule(0))
 }
 
 // bomb forks until that fails, and prints how many processes there were.

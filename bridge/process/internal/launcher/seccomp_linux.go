@@ -60,6 +60,12 @@ var network = []uint32{unix.SYS_SOCKET, unix.SYS_CONNECT, unix.SYS_BIND, unix.SY
 // namespaces are the flags of clone that make one.
 const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
+// whoProcess is IOPRIO_WHO_PROCESS of ioprio_set.
+const whoProcess = 1
+
+// schedules are the calls whose first argument is the process to be scheduled.
+var schedules = []uint32{unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETATTR, unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETSCHEDULER}
+
 // ioctls that put words into a terminal's input.
 var ioctls = []uint32{unix.TIOCSTI, 0x541C /* TIOCLINUX */, unix.TIOCSETD}
 
@@ -93,6 +99,14 @@ func (o *Order) filter() (filter, error) {
 	f = f.allowOnly(unix.SYS_SOCKETPAIR, 1, kind, unix.SOCK_STREAM, unix.SOCK_SEQPACKET)
 	f = f.allowOnly(unix.SYS_CLONE, 0, namespaces, 0)
 	f = f.allowOnly(unix.SYS_PRLIMIT64, 0, ^uint32(0), 0) // of the caller: a limit on CPU time ends any process of the user
+	// How the caller is scheduled, not others of its user. A filter does not know its other threads.
+	f = f.allowOnly(unix.SYS_SETPRIORITY, 0, ^uint32(0), unix.PRIO_PROCESS)
+	f = f.allowOnly(unix.SYS_SETPRIORITY, 1, ^uint32(0), 0)
+	f = f.allowOnly(unix.SYS_IOPRIO_SET, 0, ^uint32(0), whoProcess)
+	f = f.allowOnly(unix.SYS_IOPRIO_SET, 1, ^uint32(0), 0)
+	for _, number := range schedules {
+		f = f.allowOnly(number, 0, ^uint32(0), 0)
+	}
 	f = f.denyValues(unix.SYS_IOCTL, 1, ^uint32(0), ioctls...)
 	if o.Memory > 0 { // which RLIMIT_DATA does not account for
 		const shared = unix.MAP_SHARED | unix.MAP_ANONYMOUS
