@@ -3,6 +3,7 @@ package toolargs
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -42,6 +43,13 @@ type definition struct {
 	Required    []string                   `json:"required"`
 }
 
+// define reads a schema. A keyword of another type says nothing.
+func define(raw json.RawMessage) (d definition, ok bool) {
+	err := json.Unmarshal(raw, &d)
+	var odd *json.UnmarshalTypeError
+	return d, err == nil || errors.As(err, &odd)
+}
+
 // maxDepth and maxRead bound the references and alternatives of a property that are followed.
 const maxDepth, maxRead = 8, 200
 
@@ -56,14 +64,15 @@ var tried = []string{"null", "boolean", "integer", "number", "array", "object", 
 
 // Properties returns the properties of a tool's input schema, in its order.
 func Properties(schema json.RawMessage) []Property {
-	var root definition
-	if json.Unmarshal(schema, &root) != nil {
+	root, ok := define(schema)
+	if !ok {
 		return nil
 	}
 	var all []Property
 	for _, name := range names(schema, root.Properties) {
-		p := Property{Name: name, Required: slices.Contains(root.Required, name)}
-		(&reader{schema, maxRead}).read(&p, root.Properties[name], maxDepth)
+		own := root.Properties[name]
+		p := Property{Name: name, Required: slices.Contains(root.Required, name) || string(wire.Lookup(own, "required")) == "true"} // the second as in draft 3
+		(&reader{schema, maxRead}).read(&p, own, maxDepth)
 		slices.SortFunc(p.types, func(a, b string) int { return slices.Index(tried, a) - slices.Index(tried, b) })
 		p.types = slices.Compact(p.types)
 		all = append(all, p)
@@ -91,8 +100,11 @@ func names(schema json.RawMessage, properties map[string]json.RawMessage) []stri
 
 // read adds what a definition says to a property.
 func (r *reader) read(p *Property, raw json.RawMessage, depth int) {
-	var d definition
-	if depth == 0 || r.left == 0 || json.Unmarshal(raw, &d) != nil {
+	if depth == 0 || r.left == 0 {
+		return
+	}
+	d, ok := define(raw)
+	if !ok {
 		return
 	}
 	r.left--

@@ -35,7 +35,7 @@ func TestArguments(t *testing.T) {
 		{"--query a --limit 5", `{}`, `{"query":"a","limit":5}`},
 		{"--query=true --deep --tags a --tags [b", `{}`, `{"query":"true","deep":true,"tags":["a","[b"]}`},
 		{"--deep false --limit -5 --score 1.50", `{}`, `{"limit":-5,"score":1.50,"deep":false}`},
-		{"--limit 12345678901234567890", `{"limit":1,"other":2}`, `{"limit":12345678901234567890,"other":2}`},
+		{"--limit 12345678912345567890", `{"limit":1,"other":2}`, `{"limit":12345678912345567890,"other":2}`},
 		{"--limit 1 --limit 2", `{}`, `{"limit":2}`},
 		{`--sizes 1 --sizes 2 --filter {"a":1}`, `{}`, `{"sizes":[1,2],"filter":{"a":1}}`},
 		{`--sizes [1,2]`, `{}`, `{"sizes":[1,2]}`},
@@ -146,4 +146,20 @@ func FuzzFlags(f *testing.F) {
 			t.Errorf("got %s, %v", got, err)
 		}
 	})
+}
+
+// What a schema says is known, also beside a keyword of another form, as "required" in a property had until draft 3.
+func TestOddKeywords(t *testing.T) {
+	f := New(json.RawMessage(`{"required":true,"properties":{
+		"zip":{"type":"string","required":true,"description":"five digits"},
+		"n":{"type":"integer","required":false,"enum":{}},"any":true}}`), taken)
+	if usage := f.Usage(80); !strings.Contains(usage, "--zip string") || !strings.Contains(usage, "five digits (required)") || strings.Count(usage, "required") != 1 {
+		t.Errorf("%s", usage)
+	}
+	if err := f.Parse([]string{"--zip", "12345", "--n", "7", "--any", "8"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := f.Arguments(json.RawMessage(`{}`)); string(got) != `{"zip":"12345","n":7,"any":8}` || err != nil {
+		t.Errorf("%s, %v", got, err)
+	}
 }
