@@ -164,7 +164,7 @@ func noted(method string, result []byte, text string) []byte {
 	switch {
 	case list == nil && (key != "content" || wire.Lookup(result, "structuredContent") == nil): // a question, or a task: there is no place for it
 		return result
-	case len(list) > 0 && list[0] != '[':
+	case len(list) > 0 && list[0] != '[' && string(list) != "null":
 		return result
 	}
 	own := []byte{'['}

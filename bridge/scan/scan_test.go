@@ -153,6 +153,31 @@ func (s *takeSession) Do(ctx context.Context, req *bridge.Request) bridge.Reply 
 	return s.Session.Do(ctx, req)
 }
 
+// A result whose content is null, as Go encodes an empty list, gets its note, too.
+func TestNullContent(t *testing.T) {
+	reply := echo(t, wrap(t, nullContent{sourcetest.NewFake()}, scan.Rule{Find: all, Action: scan.Redact}), `{"a":"`+token+`"}`)
+	const want = `{"content":[{"type":"text","text":"[mcpbridge: the arguments of this call had a GitHub token (redacted by scan 1)]"}],"structuredContent":{"a":"[redacted]"}}`
+	if string(reply.Result) != want {
+		t.Errorf("%s, want %s", reply.Result, want)
+	}
+}
+
+// nullContent is a source whose results have null for their content.
+type nullContent struct{ bridge.Source }
+
+func (n nullContent) Open(ctx context.Context, caller *bridge.Caller) (bridge.Session, error) {
+	below, err := n.Source.Open(ctx, caller)
+	return nullSession{below}, err
+}
+
+type nullSession struct{ bridge.Session }
+
+func (s nullSession) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
+	reply := s.Session.Do(ctx, req)
+	reply.Result = wire.SetMember(reply.Result, "content", []byte("null"))
+	return reply
+}
+
 // Arguments that a person has set are not sent if a rule refuses them, or would change them.
 func TestVet(t *testing.T) {
 	keys := map[string]string{"an AWS key": "AKIA" + strings.Repeat("A1", 8), "an npm token": "npm_" + strings.Repeat("a1", 18), "a GitHub token": token, "2 GitHub tokens": token + " " + token}
