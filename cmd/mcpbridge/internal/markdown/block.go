@@ -32,7 +32,41 @@ func parse(source []byte) ast.Node {
 		parser.WithParagraphTransformers(append(parser.DefaultParagraphTransformers(),
 			util.Prioritized(extension.NewTableParagraphTransformer(), 200))...),
 		parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)))
-	return p.Parse(text.NewReader(source))
+	document := p.Parse(text.NewReader(source))
+	var headings []*ast.Heading
+	_ = ast.Walk(document, func(n ast.Node, enters bool) (ast.WalkStatus, error) {
+		if h, ok := n.(*ast.Heading); ok && enters && isBeforeTable(h) {
+			headings = append(headings, h)
+		}
+		return ast.WalkContinue, nil
+	})
+	for _, h := range headings {
+		splitAtTable(h)
+	}
+	return document
+}
+
+// isBeforeTable reports whether a heading is the text before the table that it comes after. The parser takes a line of
+// dashes behind a table for the underline of that text, if there is no empty line in between.
+func isBeforeTable(h *ast.Heading) bool {
+	table, ok := h.PreviousSibling().(*east.Table)
+	return ok && table.FirstChild() != nil && h.Pos() < table.FirstChild().Pos()
+}
+
+// splitAtTable makes of such a heading a paragraph before the table, and a rule behind it.
+func splitAtTable(h *ast.Heading) {
+	parent, table := h.Parent(), h.PreviousSibling()
+	before := ast.NewParagraph()
+	before.SetLines(h.Lines())
+	before.SetBlankPreviousLines(h.HasBlankPreviousLines())
+	for h.FirstChild() != nil {
+		before.AppendChild(before, h.FirstChild())
+	}
+	parent.InsertBefore(parent, table, before)
+	if h.Level == 2 {
+		parent.InsertBefore(parent, h, ast.NewThematicBreak())
+	}
+	parent.RemoveChild(parent, h)
 }
 
 // Render returns a text in lines of at most so many columns, but for code, which is not broken.

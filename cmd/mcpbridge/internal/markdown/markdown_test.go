@@ -28,6 +28,7 @@ var texts = []struct{ name, source, colored, plain string }{
 	{"indented code", "    a\n    b", "    ⟨36⟩a⟨0⟩\n    ⟨36⟩b⟨0⟩", "    a\n    b"},
 	{"a table", "| a | b |\n|--|--:|\n| one | 2 |\n| three four | **5** |", "⟨1⟩a⟨0⟩         ⟨2⟩ │ ⟨0⟩⟨1⟩b⟨0⟩\n⟨2⟩───────────┼──⟨0⟩\none       ⟨2⟩ │ ⟨0⟩2\nthree four⟨2⟩ │ ⟨0⟩⟨1⟩5⟨0⟩", "a          │     b\n───────────┼──────\none        │     2\nthree four │ **5**"},
 	{"a wide table", "| a | b |\n|:-:|---|\n| one two three four | five six seven eight |", "      ⟨1⟩a⟨0⟩      ⟨2⟩ │ ⟨0⟩⟨1⟩b⟨0⟩\n⟨2⟩──────────────┼───────────────⟨0⟩\none two three⟨2⟩ │ ⟨0⟩five six seven\n    four     ⟨2⟩ │ ⟨0⟩eight", "      a       │ b\n──────────────┼───────────────\none two three │ five six seven\n    four      │ eight"},
+	{"a rule behind a table behind text", "a **b**\n| c |\n|---|\n| d |\n---\ne", "a ⟨1⟩b⟨0⟩\n\n⟨1⟩c⟨0⟩\n⟨2⟩─⟨0⟩\nd\n\n⟨2⟩──────────────────────────────⟨0⟩\n\ne", "a **b**\n\nc\n─\nd\n\n──────────────────────────────\n\ne"},
 	{"a rule", "a\n\n---\n\nb", "a\n\n⟨2⟩──────────────────────────────⟨0⟩\n\nb", "a\n\n──────────────────────────────\n\nb"},
 	{"HTML", "<b>x</b> y\n\n<div>\nz\n</div>", "<b>x</b> y\n\n⟨36⟩<div>⟨0⟩\n⟨36⟩z⟨0⟩\n⟨36⟩</div>⟨0⟩", "<b>x</b> y\n\n<div>\nz\n</div>"},
 	{"control characters", "a&#27;[2J &#x9b;31m `\x1b[1m` \u202e", "a�[2J �31m ⟨36⟩�[1m⟨0⟩ �", "a�[2J �31m `�[1m` �"},
@@ -63,6 +64,9 @@ func TestStream(t *testing.T) {
 		for _, before := range []string{"a\n", "- a\n", "- a\n- b\n", "1. a\n", "# a\n", "```\na\n```\n", "> a\n", "a\n\n"} {
 			all = append(all, struct{ name, source, colored, plain string }{name: before + line, source: before + line + "\nb"})
 		}
+	}
+	for _, source := range []string{"-\n  a\n- b", "-\n    a", "1.\n   - a\n2. b", "> -\n>   a", "1. a\n\n1. b", "a\n| b | c |\n|-|-1|\n| 2 | 3 |", "a\n| b |\n|-|\n| c |\n---\nd", "a\n| b |\n|-|\n- c"} {
+		all = append(all, struct{ name, source, colored, plain string }{name: source, source: source})
 	}
 	for _, c := range all {
 		for _, size := range []int{1, 2, 3, 7} {

@@ -98,9 +98,9 @@ func (s *Stream) look(columns int) (final, pending []string) {
 }
 
 // undecided matches a line, as far as it has come, that begins a block, and may yet turn out to go on with the paragraph
-// before it: # is a heading, and #tag is not.
+// before it: # is a heading, and #tag is not. So does one that makes a table of the line before it, or goes on with a list.
 var undecided = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile("^ {0,3}(?:#{1,6}|[-+*]|\\d{1,9}[.)]|[-_* ]{3,}|`{3,}[^`]*|<.*)$")
+	return regexp.MustCompile("^ {0,3}(?:#{1,6}|[-+*]|\\d{1,9}[.)]?|[-_* ]{3,}|[-|:][-|: \t]*|`{3,}[^`]*|<.*)$")
 })
 
 // End returns the lines that are left, and forgets the text.
@@ -192,7 +192,16 @@ func (r *renderer) start(block ast.Node) int {
 		if block.Lines().Len() == 0 {
 			return 0
 		}
-		return 1 + bytes.LastIndexByte(r.source[:block.Lines().At(0).Start], '\n')
+		start := 1 + bytes.LastIndexByte(r.source[:block.Lines().At(0).Start], '\n')
+		if before := bytes.TrimSuffix(r.source[:start], []byte("\n")); emptyItem().Match(before[1+bytes.LastIndexByte(before, '\n'):]) {
+			return 0
+		}
+		return start
 	}
 	return 0
 }
+
+// emptyItem matches a line that may begin a list item whose text is on the next one.
+var emptyItem = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:[ \t>]*(?:[-+*]|\d{1,9}[.)]))+[ \t]*$`)
+})
