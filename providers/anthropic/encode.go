@@ -263,7 +263,7 @@ func (e *encoder) assistant(m *providers.Message) (content [][]byte) {
 		}
 		for b := range wire.Elements(wire.Lookup(raw, "content")) {
 			if !isBlank(b) && !e.isOrphan(b) {
-				content = append(content, b)
+				content = append(content, e.withoutOrphan(b))
 			}
 		}
 		for _, call := range m.Calls() {
@@ -322,6 +322,15 @@ func (c *history) isOrphan(block []byte) bool {
 		return id != "" && !c.uses[id]
 	}
 	return false
+}
+
+// withoutOrphan returns a block that does not name a program as its caller whose use is in no message before: a call of
+// one that has been left out is like one of the model.
+func (c *history) withoutOrphan(block []byte) []byte {
+	if id := rawjson.TextAt(block, "caller", "tool_id"); id == "" || c.uses[id] {
+		return block
+	}
+	return wire.CutMember(block, "caller")
 }
 
 // isBlank reports whether a block is blank text. Models send such blocks and the API refuses

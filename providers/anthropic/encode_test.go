@@ -126,6 +126,9 @@ func histories() []conversation {
 			raw(`{"content":[{"type":"thinking","thinking":"Hm.","signature":"c2ln"},{"type":"mcp_tool_use","id":"mcptoolu_1","name":"f","server_name":"s","input":{}}]}`), providers.UserText("And?")}},
 		{"a result whose use was left out", []providers.Message{hello, raw(`{"content":[{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]},{"type":"text","text":"It rains."},{"type":"server_tool_use","id":"srvtoolu_2","name":"web_search","input":{}},{"type":"tool_use","id":"toolu_2","name":"get_weather","input":{}}]}`, &providers.Call{ID: "toolu_2", Name: "get_weather"}),
 			results(map[string]string{"toolu_2": `{"content":[{"type":"text","text":"rain"}]}`}), raw(`{"content":[{"type":"web_search_tool_result","tool_use_id":"srvtoolu_2","content":[]},{"type":"text","text":"It does."}]}`), providers.UserText("And?")}},
+		{"a call whose program was left out", []providers.Message{hello, raw(`{"content":[{"type":"tool_use","id":"toolu_2","name":"get_weather","input":{},"caller":{"type":"code_execution_20250825","tool_id":"srvtoolu_1"}}]}`, &providers.Call{ID: "toolu_2", Name: "get_weather"}),
+			results(map[string]string{"toolu_2": `{"content":[{"type":"text","text":"rain"}]}`}), raw(`{"content":[{"type":"code_execution_tool_result","tool_use_id":"srvtoolu_1","content":{}},{"type":"server_tool_use","id":"srvtoolu_2","name":"code_execution","input":{}},{"type":"tool_use","id":"toolu_3","name":"get_weather","input":{},"caller":{"type":"code_execution_20250825","tool_id":"srvtoolu_2"}}]}`, &providers.Call{ID: "toolu_3", Name: "get_weather"}),
+			results(map[string]string{"toolu_3": `{"content":[{"type":"text","text":"sun"}]}`})}},
 		{"messages that say nothing", []providers.Message{hello, raw(`{"content":[]}`), providers.UserText(" "), {Role: providers.RoleAssistant}, providers.UserText("Are you there?")}},
 	}
 	var out []conversation
