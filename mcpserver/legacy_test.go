@@ -17,15 +17,27 @@ func TestLegacyItem(t *testing.T) {
 		`{"name":"a","inputSchema": {"type": "object", "properties": {"a": {"properties": {"b": true}}} }}`:            `{"name":"a","inputSchema": {"type": "object", "properties": {"a": {"properties": {"b": true}}} }}`,
 		`{"name":"a"}`:                    `{"inputSchema":{"type":"object"},"name":"a"}`,
 		`{"name":"a","inputSchema":true}`: `{"name":"a","inputSchema":{"type":"object"}}`,
-		`{"name":"a","inputSchema":null}`: `{"name":"a","inputSchema":{"type":"object"}}`,
-		`{"name":"a","inputSchema":{"type":["object","null"],"oneOf":[{"properties":{}},{}]}}`: `{"name":"a","inputSchema":{"type":"object","oneOf":[{"properties":{}},{}]}}`,
+		`{"name":"a","inputSchema":null}`: `{"inputSchema":{"type":"object"},"name":"a"}`,
+		`{"title":null,"name":"a","inputSchema":{"type":"object","default":null},"annotations":null,"outputSchema":null}`: `{"name":"a","inputSchema":{"type":"object","default":null}}`,
+		`{"name":"a","inputSchema":{"type":["object","null"],"oneOf":[{"properties":{}},{}]}}`:                            `{"name":"a","inputSchema":{"type":"object","oneOf":[{"properties":{}},{}]}}`,
 	} {
 		it, err := bridge.NewItem(bridge.Tools, []byte(definition))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if it, _ = legacyItem(it); string(it.Raw) != want {
+		if it = legacyItem(bridge.Tools, it); string(it.Raw) != want {
 			t.Errorf("%s became\n%s, want\n%s", definition, it.Raw, want)
 		}
+	}
+}
+
+// Members that are null, as encoders write what is not there, are left out of all lists.
+func TestLegacyNull(t *testing.T) {
+	it, err := bridge.NewItem(bridge.Prompts, []byte(`{"description":null,"name":"a","arguments":null,"_meta":{"b":null}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if it = legacyItem(bridge.Prompts, it); string(it.Raw) != `{"name":"a","_meta":{"b":null}}` {
+		t.Errorf("%s", it.Raw)
 	}
 }

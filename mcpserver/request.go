@@ -76,8 +76,8 @@ func listPage(ctx context.Context, source bridge.Session, kind bridge.ListKind, 
 	if !ok && m.Params.Get(wire.Cursor) != nil {
 		return bridge.Failed(invalid("%s: params.cursor is not a string", m.Method))
 	}
-	if legacy && kind == bridge.Tools {
-		list = list.Derive(legacyKey{}, legacyItem)
+	if legacy {
+		list = list.Derive(legacyKey{}, func(it bridge.Item) (bridge.Item, bool) { return legacyItem(kind, it), true })
 	}
 	page, refused := list.Page(cursor)
 	switch {
@@ -191,9 +191,17 @@ func forLegacy(reply bridge.Reply) bridge.Reply {
 // legacyKey is the key of lists derived with legacyItem.
 type legacyKey struct{}
 
-// legacyItem changes schemas for one of which SDKs of the legacy era reject a whole list: an input schema is of type
-// object, as arguments always are, and it removes an output schema that is not.
-func legacyItem(it bridge.Item) (bridge.Item, bool) {
+// legacyItem changes what SDKs of the legacy era reject a whole list for: members that are null, and schemas of tools. An
+// input schema is of type object, as arguments always are, and an output schema that is not is removed.
+func legacyItem(kind bridge.ListKind, it bridge.Item) bridge.Item {
+	for key, value := range wire.Members(it.Raw) {
+		if string(value) == "null" {
+			it.Raw = wire.CutMember(it.Raw, key)
+		}
+	}
+	if kind != bridge.Tools {
+		return it
+	}
 	input := wire.Lookup(it.Raw, "inputSchema")
 	if t, _ := wire.Text(wire.Lookup(input, "type")); t != "object" {
 		if len(input) == 0 || input[0] != '{' {
@@ -210,7 +218,7 @@ func legacyItem(it bridge.Item) (bridge.Item, bool) {
 	if t, _ := wire.Text(wire.Lookup(schema, "type")); schema != nil && t != "object" {
 		it.Raw = wire.CutMember(it.Raw, "outputSchema")
 	}
-	return it, true
+	return it
 }
 
 // isOdd reports whether a schema has another form than that of a tool of the legacy era, whose properties are objects, and
