@@ -362,6 +362,10 @@ type Candidate struct {
 
 func (c *Candidate) name() string { return cmp.Or(c.Name, c.Provider.Name()) }
 
+// API returns the Provider that speaks the API of the model: the one that was wrapped, if Provider gives its models
+// tools as package prompted does.
+func (c *Candidate) API() Provider { return innermost(c.Provider) }
+
 // Choose returns the default model of a conversation: the first candidate or, for a
 // conversation with tools, the first of Anthropic's, else the first that supports tools. If
 // none does, it is the first, whose NoTools is set: see Options.StandIn and Options.Toolless.

@@ -42,7 +42,7 @@ type Embedder interface {
 	Embed(ctx context.Context, body []byte) ([]byte, error)
 }
 
-// innermost returns the provider with the API of a model: one that only gives its models tools has another one within.
+// innermost returns the provider with the API of a model: one that only gives its models tools has another one inside.
 func innermost(p Provider) Provider {
 	if outer, ok := p.(interface{ Inner() Provider }); ok {
 		return outer.Inner()

@@ -131,7 +131,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, api endpoint.API)
 	if t.chosen, settings, err = s.opts.Model(t.req.Model); err != nil {
 		return nil, unknownModel(err)
 	}
-	if err := t.req.Override(&settings, inner(t.chosen.Provider)); err != nil {
+	if err := t.req.Override(&settings, t.chosen.API()); err != nil {
 		return nil, endpoint.Invalid(err)
 	}
 	if err = t.open(s.opts.Toolbox); err != nil {
@@ -173,14 +173,6 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, api endpoint.API)
 	return t, nil
 }
 
-// inner returns the provider with the API of a model: one that only gives its models tools has another one within.
-func inner(p providers.Provider) providers.Provider {
-	if outer, ok := p.(interface{ Inner() providers.Provider }); ok {
-		return outer.Inner()
-	}
-	return p
-}
-
 // unknownModel returns the error of a request for a model that there is not.
 func unknownModel(err error) *endpoint.Error {
 	return &endpoint.Error{Status: http.StatusNotFound, Code: "model_not_found", Message: err.Error()}
@@ -209,7 +201,7 @@ func (s *Server) fallbacks(t *task) (all []providers.Fallback, err error) {
 		all = append(all, providers.Fallback{Candidate: c, Settings: settings})
 	}
 	for i := range all {
-		if err := t.req.Override(&all[i].Settings, inner(all[i].Provider)); err != nil {
+		if err := t.req.Override(&all[i].Settings, all[i].API()); err != nil {
 			return nil, err
 		}
 	}

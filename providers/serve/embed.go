@@ -51,7 +51,7 @@ func (s *Server) embeddings(w http.ResponseWriter, r *http.Request, t *task) (js
 	if t.chosen, _, err = s.opts.Model(id); err != nil {
 		return nil, unknownModel(err)
 	}
-	provider := inner(t.chosen.Provider)
+	provider := t.chosen.API()
 	embedder, ok := provider.(providers.Embedder)
 	if !ok {
 		return nil, endpoint.Invalid(fmt.Errorf("model: the API of %s has no embeddings here: choose a model of an openai or ollama provider", provider.Name()))

@@ -15,7 +15,7 @@ var exported = map[string]struct{ names, methods int }{
 	"bridge/wire":            {124, 19},
 	"cmd/mcpbridge/config":   {32, 15},
 	"cmd/mcpbridge/stack":    {21, 40},
-	"providers":              {121, 67},
+	"providers":              {121, 68},
 	"providers/providertest": {27, 6},
 	"toolformat":             {69, 18},
 }
