@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -16,20 +15,17 @@ import (
 // embed passes a request for embeddings to the provider of its model. Only the model's name is changed.
 func (s *Server) embed(w http.ResponseWriter, r *http.Request) {
 	api := completions.API{}
-	caller := s.opts.Caller(r)
-	visit, err := s.admission.arrive(caller.Principal.Name)
+	t, err := s.begin(r)
 	if err != nil {
 		api.Fail(w, busy(err))
 		return
 	}
-	ctx, cancel := context.WithCancel(r.Context())
-	t := &task{ctx: ctx, cancel: cancel, caller: caller, visit: visit}
 	defer t.end()
 	answer, refused := s.embeddings(w, r, t)
 	switch {
 	case refused == nil:
 		endpoint.WriteJSON(w, http.StatusOK, answer)
-	case ctx.Err() == nil: // the client has not disconnected
+	case t.ctx.Err() == nil: // the client has not disconnected
 		api.Fail(w, refused)
 	}
 }
