@@ -16,7 +16,7 @@
 //     goroutines. func.go: a Tool of a Go function.
 //   - kind.go: what the kinds below this package share.
 //   - timer.go, limiter.go, throttle.go: a timeout, a limit, a log of bounded rate. hidden.go,
-//     secrets.go, scalars.go: hidden values, and what no error shows.
+//     secrets.go, secret_forms.go, scalars.go: hidden values, and what no error shows.
 //
 // # Native tools
 //

@@ -9,15 +9,17 @@
 //	serve             Serve: Handler on a listener, and plain POSTs in internal/keepalive
 //	http              Handler: paths, CORS, tickets; sessions over streamable HTTP and SSE
 //	page              the text at the root, for browsers
-//	stdio ws          the other carriers that carry both ways, each over a duplex
-//	duplex            a session and its one outbox
-//	exchange          the answer to a POST: JSON, or a stream once that is needed
-//	sessions session  the registry, and one client: initialize, pending requests, questions to it
+//	nodes relayed     requests that another node of a fleet has to answer, and its answers
+//	adopt guest       sessions of a node that has ended, and calls that this one may answer for another
+//	stdio ws frames   the other carriers that carry both ways, each over a duplex
+//	duplex worker     a session and its one outbox, and the goroutines of its requests
+//	exchange early    the answer to a POST: JSON, or a stream once that is needed
+//	sessions session  the registry, and one client: initialize, pending requests (pending), questions to it
 //	lend              clients that lend tools
 //	stream            event streams, and the journal kept of them for Last-Event-ID
 //	modern            requests of the modern era: over HTTP, checks, dispatch
 //	park              calls that wait for answers of a modern client
-//	view listen       views of the source, subscriptions/listen
+//	view listen task  views of the source, subscriptions/listen, ids of tasks that any node knows
 //	request response  what the eras share, and how their results differ; encoding, batches
 //	outbox            the queue to a client
 //	account           what each principal uses of what all share, and its bounds

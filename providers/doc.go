@@ -29,13 +29,14 @@
 //   - loop.go begins and ends a run of the loop. loop_turn.go gets a turn from the model,
 //     loop_round.go the results of its calls, which loop_call.go runs. loop_policy.go decides which
 //     calls run, loop_result.go writes results for the model and counts equal ones,
-//     loop_window.go shortens what does not fit the context window. loop_task.go is what a run is given,
-//     loop_run.go what it returns.
+//     loop_window.go shortens what does not fit the context window, and loop_summary.go has the model summarize
+//     it. loop_task.go is what a run is given, loop_run.go what it returns.
 //   - conversation.go is the API for programs, over the loop, and chooses the model;
 //     conversation_tools.go has its tools, transcript.go saves it. repair.go keeps its messages
 //     valid.
 //   - thinking.go is what providers have in common about thinking, answer.go the formats of answers,
 //     cost.go prices and budgets, loop_answer.go, loop_select.go and fallback.go what a run makes of them.
+//   - embed.go passes on requests for embeddings.
 //   - event.go tells a program what happens.
 //
 // # Concurrency

@@ -16,6 +16,7 @@
 //   - condition.go: what a rule wants of arguments.
 //   - policy.go: the wrapper. view.go: what is known of items.
 //   - desk.go: Desk. approval.go: Approval. ask.go: how a call waits for one, and how its client is asked.
+//     book.go: Book, through which several processes share what was decided.
 //
 // # Concurrency
 //

@@ -10,7 +10,7 @@
 //
 // profile.go (Profile, its patterns and which callers it fits), source.go (New, and the choice for a
 // caller), session.go (the view of a caller whose profile leaves out more than servers), changes.go
-// (which list changes such a caller is told of).
+// (which list changes such a caller is told of), why.go (why a caller does not have a tool).
 //
 // # Servers and names
 //

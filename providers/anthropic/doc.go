@@ -5,7 +5,8 @@
 // content goes back unchanged: thinking with its signatures, the blocks of tools that
 // Anthropic runs itself, and the id of the container in which they run.
 //
-// client.go has the Provider and its errors, encode.go writes requests, decode.go makes a turn
-// of a response, whose blocks block.go assembles. The package has no goroutines; encoders and
+// client.go has the Provider and its errors, encode.go writes requests, and cache.go their marks of
+// what to cache; count.go counts the tokens of one. decode.go makes a turn of a response, whose
+// blocks block.go assembles. The package has no goroutines; encoders and
 // decoders belong to one turn.
 package anthropic

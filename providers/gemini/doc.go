@@ -5,7 +5,8 @@
 // content goes back unchanged, with the signatures of its thoughts and the parts of tools
 // that Google runs itself.
 //
-// client.go has the Provider and its errors, encode.go writes requests. decode.go reads
+// client.go has the Provider and its errors, encode.go writes requests, settings.go their
+// generationConfig. decode.go reads
 // responses into parts, of which part.go makes a turn; partial.go joins arguments that are
 // streamed. The package has no goroutines; encoders and decoders belong to one turn.
 package gemini
