@@ -42,7 +42,6 @@ func (m *Message) Kind() MessageType {
 type Error struct {
 	Code    int    // [ParseError] if the bytes are not JSON, else [InvalidRequest]
 	Message string // what is wrong, with the key or the place
-	Offset  int    // of the fault, in bytes from the start
 	ID      []byte // the id to answer with, a slice of the message; nil when it has no valid one
 }
 
@@ -51,12 +50,12 @@ func (e *Error) Error() string { return e.Message }
 
 func notJSON(fault string, offset int) *Error {
 	message := fmt.Sprintf("not JSON: %s at byte %d", fault, offset)
-	return &Error{Code: ParseError, Message: message, Offset: offset}
+	return &Error{Code: ParseError, Message: message}
 }
 
-func invalid(offset int, format string, args ...any) *Error {
+func invalid(format string, args ...any) *Error {
 	message := "invalid message: " + fmt.Sprintf(format, args...)
-	return &Error{Code: InvalidRequest, Message: message, Offset: offset}
+	return &Error{Code: InvalidRequest, Message: message}
 }
 
 // Split parses the envelope of raw and takes raw over: it overwrites line breaks between tokens
@@ -74,14 +73,14 @@ func invalid(offset int, format string, args ...any) *Error {
 func Split(raw []byte) (m Message, err error) {
 	s := splitter{b: raw}
 	if len(raw) > math.MaxInt32 {
-		return m, invalid(math.MaxInt32, "longer than 2 GiB")
+		return m, invalid("longer than 2 GiB")
 	}
 	start := space(raw, 0)
 	if at(raw, start) != '{' {
 		if err := Valid(raw); err != nil {
 			return m, err
 		}
-		return m, invalid(start, "an object expected")
+		return m, invalid("an object expected")
 	}
 	end, fault := s.object(start, envelopeLevel, 0)
 	if err := verdict(raw, end, fault); err != nil {
@@ -110,12 +109,12 @@ func SplitBatch(raw []byte, max int) (members [][]byte, ok bool, err error) {
 	}
 	for element := range Elements(raw) {
 		if len(members) == max {
-			return nil, true, invalid(start, "a batch of more than %d", max)
+			return nil, true, invalid("a batch of more than %d", max)
 		}
 		members = append(members, element)
 	}
 	if len(members) == 0 {
-		return nil, true, invalid(start, "an empty batch")
+		return nil, true, invalid("an empty batch")
 	}
 	return members, true, nil
 }

@@ -101,7 +101,7 @@ func SplitParams(raw []byte) (Params, error) {
 		if err := Valid(raw); err != nil {
 			return Params{}, err
 		}
-		return Params{}, invalid(start, `"params" must be an object`)
+		return Params{}, invalid(`"params" must be an object`)
 	}
 	s := splitter{b: raw, base: start}
 	end, fault := s.object(start, paramsLevel, 1)

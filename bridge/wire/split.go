@@ -117,9 +117,9 @@ func (s *splitter) route(start, end int, l level) (Key, bool) {
 	switch {
 	case s.wrong != nil:
 	case !exact:
-		s.wrong = invalid(start, "key %s is a variant of %q", string(s.b[start:end]), names[k])
+		s.wrong = invalid("key %s is a variant of %q", string(s.b[start:end]), names[k])
 	case twice:
-		s.wrong = invalid(start, "key %q occurs twice", names[k])
+		s.wrong = invalid("key %q occurs twice", names[k])
 	}
 	return k, true
 }
@@ -142,52 +142,49 @@ func match(quoted []byte, l level) (k Key, exact bool) {
 
 // fill sets the fields of the message from the spans. The error says why they are not a message.
 func (s *splitter) fill(m *Message) *Error {
-	part := func(k Key) (raw []byte, offset int) {
-		sp := s.envelope[k-numKeys]
-		return sp.of(s.b), int(sp.value)
-	}
-	id, idAt := part(keyID)
+	part := func(k Key) []byte { return s.envelope[k-numKeys].of(s.b) }
+	id := part(keyID)
 	if len(id) > 0 && (id[0] == '"' || id[0] == '-' || digit(id[0])) {
 		m.ID = id
 	}
-	params, paramsAt := part(keyParams)
-	m.Result, _ = part(keyResult)
+	params := part(keyParams)
+	m.Result = part(keyResult)
 	m.Usual = m.Result != nil && !s.unusual
-	m.Error, _ = part(keyError)
-	method, methodAt := part(keyMethod)
-	version, versionAt := part(keyVersion)
+	m.Error = part(keyError)
+	method := part(keyMethod)
+	version := part(keyVersion)
 
 	if s.wrong != nil {
 		return s.wrong
 	}
 	if !spells(version, "2.0") {
-		return invalid(versionAt, `"jsonrpc" must be "2.0"`)
+		return invalid(`"jsonrpc" must be "2.0"`)
 	}
 	if m.ID == nil && id != nil && (string(id) != "null" || m.Error == nil) {
-		return invalid(idAt, `"id" must be a string or a number`)
+		return invalid(`"id" must be a string or a number`)
 	}
 	switch at(params, 0) {
 	case '{':
 		m.Params = Params{Raw: params, spans: s.params}
 	case 0, 'n':
 	default:
-		return invalid(paramsAt, `"params" must be an object`)
+		return invalid(`"params" must be an object`)
 	}
 	switch {
 	case method != nil && (m.Result != nil || m.Error != nil), m.Result != nil && m.Error != nil:
-		return invalid(0, `more than one of "method", "result" and "error"`)
+		return invalid(`more than one of "method", "result" and "error"`)
 	case method != nil:
 		if m.Method = methodName(method); m.Method == "" {
-			return invalid(methodAt, `"method" must be a string that is not empty`)
+			return invalid(`"method" must be a string that is not empty`)
 		}
 	case m.Error != nil:
 		if m.Error[0] != '{' {
-			return invalid(0, `"error" must be an object`)
+			return invalid(`"error" must be an object`)
 		}
 	case m.Result == nil:
-		return invalid(0, `none of "method", "result" and "error"`)
+		return invalid(`none of "method", "result" and "error"`)
 	case m.ID == nil:
-		return invalid(0, `a result without "id"`)
+		return invalid(`a result without "id"`)
 	}
 	return nil
 }
