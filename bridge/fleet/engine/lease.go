@@ -103,14 +103,12 @@ func (t *term) lasts(now time.Time) bool {
 // Margin returns for how long no other node has the lease when this one has lost it.
 func (l *Lease) Margin() time.Duration { return l.e.options.LeaseTTL / 5 }
 
-// Holder returns who has the lease, as this node last heard.
-func (l *Lease) Holder() Holder { return l.holder.load() }
-
-// OnHolder calls f with what Holder returns, and then whenever that changes, until stop. What this node does
-// under the lease ends when Mine is false, or true with another token: f may not have seen what was between.
+// OnHolder calls f with the holder of the lease, as this node last heard, and then whenever that changes, until stop.
+// What this node does under the lease ends when Mine is false, or true with another token: f may not have seen what was
+// between.
 func (l *Lease) OnHolder(f func(Holder)) (stop func()) { return follow(l.e, &l.holder, f) }
 
-// Yield gives the lease back as Close does, later than it returns, but Holder still says who has it.
+// Yield gives the lease back as Close does, later than it returns, but OnHolder still says who has it.
 func (l *Lease) Yield() {
 	l.yielded.Store(true)
 	signal(l.kick)
