@@ -9,12 +9,12 @@ import (
 // text is a JSON value as it is read: without hidden characters, and with escapes undone but for that of the
 // quote, so that quotes are where texts begin and end.
 type text struct {
-	raw, plain []byte
-	jumps      []jump // where plain does not go on as raw does, in order
-	hidden     []span // in raw
+	plain  []byte
+	jumps  []jump // where plain does not go on as the value does, in order
+	hidden []span // in the value
 }
 
-// jump says which place of raw belongs to a place of plain, and to those after it until the next jump.
+// jump says which place of the value, raw, belongs to a place of plain, and to those after it until the next jump.
 type jump struct{ plain, raw int }
 
 type span struct{ from, to int }
@@ -24,7 +24,7 @@ var special = [256]bool{'\\': true, 0x7f: true, 0xc2: true, 0xcd: true, 0xd8: tr
 
 // read reads valid JSON.
 func read(raw []byte) text {
-	t := text{raw: raw, plain: raw}
+	t := text{plain: raw}
 	copied := 0
 	for i := 0; i < len(raw); {
 		if !special[raw[i]] {
@@ -60,7 +60,7 @@ func read(raw []byte) text {
 	return t
 }
 
-// at returns the place in raw of a place in plain.
+// at returns the place in the value of a place in plain.
 func (t *text) at(plain int) int {
 	i, found := slices.BinarySearchFunc(t.jumps, plain, func(j jump, p int) int { return j.plain - p })
 	for found && i+1 < len(t.jumps) && t.jumps[i+1].plain == plain { // the last of those that stand at one place

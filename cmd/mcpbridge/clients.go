@@ -160,7 +160,7 @@ func clientNames() string {
 // maxClientFile bounds a file of a client that is read.
 const maxClientFile = 64 << 20 // bytes
 
-// read returns the text of a file, or nil if there is none.
+// readFile returns the text of a file, or nil if there is none.
 func readFile(name string) ([]byte, error) {
 	text, err := file.ReadRegular(name, maxClientFile)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -162,7 +162,7 @@ func runPins(_ context.Context, args []string, std streams) error {
 		output.Item(std.out, "", fmt.Sprintf(`no server of %s has "pin": true`, cfg.Path))
 	}
 	for _, s := range servers {
-		s.print(std.out, cfg.Path)
+		s.print(std.out)
 	}
 	return nil
 }
@@ -185,7 +185,7 @@ func (f *sourceFlags) parsePins(args []string, least, most int) (*config.Config,
 }
 
 // print prints how much a server has, and what is held back.
-func (s *pinnedServer) print(w io.Writer, config string) {
+func (s *pinnedServer) print(w io.Writer) {
 	switch {
 	case s.Fault != "":
 		output.Item(w, "", fmt.Sprintf("%s: all is held back, as what was accepted cannot be read: %s (mcpbridge pins accept %s accepts what it lists next)", s.Name, terminal.Inline(s.Fault), s.Name))

@@ -188,7 +188,7 @@ func (c *Chat) open(id, model string, p *page) (*talk, error) {
 	if err == nil {
 		err = t.suits(p, model)
 	}
-	if before, _ := p.place(); err != nil && before != t {
+	if before := p.current(); err != nil && before != t {
 		t.leave(p)
 	}
 	return t, err

@@ -60,7 +60,7 @@ func (p *page) serve(request context.Context) {
 		}
 	}
 	writer.Wait()
-	if t, _ := p.place(); t != nil {
+	if t := p.current(); t != nil {
 		t.leave(p)
 	}
 }
@@ -102,7 +102,7 @@ func (p *page) take(ctx context.Context, m *chatMessage) error {
 		}
 		return err
 	}
-	t, _ := p.place()
+	t := p.current()
 	if t == nil {
 		return toolformat.Errorf(toolformat.Invalid, `%q before "open"`, m.Type)
 	}
@@ -124,7 +124,7 @@ func (p *page) open(m *chatMessage) error {
 	if err != nil {
 		return err
 	}
-	before, _ := p.place()
+	before := p.current()
 	p.mu.Lock()
 	answer := t.state(m.After, m.Conversation != "")
 	p.talk, p.sent = t, answer.After
@@ -137,10 +137,11 @@ func (p *page) open(m *chatMessage) error {
 	return nil
 }
 
-func (p *page) place() (t *talk, sent int64) {
+// current returns the conversation that the page shows, or nil.
+func (p *page) current() *talk {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.talk, p.sent
+	return p.talk
 }
 
 // notify tells the page that there may be events.

@@ -272,20 +272,20 @@ const (
 	maxExponent = 400
 )
 
-// exponent returns the exponent of a JSON number; ok is false if it is out of bounds.
-func exponent(raw string) (e int, ok bool) {
+// boundedExponent reports whether the exponent of a JSON number, if it has one, is within bounds.
+func boundedExponent(raw string) bool {
 	_, digits, found := strings.Cut(strings.ToLower(raw), "e")
 	if !found {
-		return 0, true
+		return true
 	}
 	e, err := strconv.Atoi(digits)
-	return e, err == nil && e >= -maxExponent && e <= maxExponent
+	return err == nil && e >= -maxExponent && e <= maxExponent
 }
 
 // BoundNumber returns an error for a JSON number that is too long, or has too large an exponent,
 // to compute with.
 func BoundNumber(raw string) error {
-	if _, ok := exponent(raw); !ok || len(raw) > maxDigits {
+	if !boundedExponent(raw) || len(raw) > maxDigits {
 		return fmt.Errorf("expected a number of at most %d characters and an exponent of at most %d", maxDigits, maxExponent)
 	}
 	return nil
@@ -293,7 +293,7 @@ func BoundNumber(raw string) error {
 
 // Rational returns the exact value of a JSON number; nil if its exponent is out of bounds.
 func Rational(raw string) *big.Rat {
-	if _, ok := exponent(raw); !ok {
+	if !boundedExponent(raw) {
 		return nil
 	}
 	r, _ := new(big.Rat).SetString(raw)
