@@ -11,6 +11,7 @@
 //	page              the text at the root, for browsers
 //	nodes relayed     requests that another node of a fleet has to answer, and its answers
 //	adopt guest       sessions of a node that has ended, and calls that this one may answer for another
+//	note              what nodes tell each other of sessions and tickets
 //	stdio ws frames   the other carriers that carry both ways, each over a duplex
 //	duplex worker     a session and its one outbox, and the goroutines of its requests
 //	exchange early    the answer to a POST: JSON, or a stream once that is needed
