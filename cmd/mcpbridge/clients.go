@@ -161,16 +161,7 @@ func clientNames() string {
 const maxClientFile = 64 << 20 // bytes
 
 // readFile returns the text of a file, or nil if there is none.
-func readFile(name string) ([]byte, error) {
-	text, err := file.ReadRegular(name, maxClientFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if text == nil && err == nil {
-		text = []byte{}
-	}
-	return text, err
-}
+func readFile(name string) ([]byte, error) { return file.ReadIfExists(name, maxClientFile) }
 
 // change changes a client's file and keeps a backup of it. With --dry-run it prints the difference.
 // done is the action of a change, and unchanged that of none.

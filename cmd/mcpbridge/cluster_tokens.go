@@ -3,10 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"sync/atomic"
@@ -77,13 +75,13 @@ func (c *cluster) shareTokens(ctx context.Context, path string, log *slog.Logger
 
 // mergeTokens merges a file of tokens into a book, and returns the value that this has then; nil without either.
 func mergeTokens(ctx context.Context, book *fleet.Book, path string) (all []byte, err error) {
-	text, err := file.ReadRegular(path, tokens.MaxSize)
-	if errors.Is(err, fs.ErrNotExist) {
+	text, err := file.ReadIfExists(path, tokens.MaxSize)
+	switch {
+	case err != nil:
+		return nil, err
+	case text == nil:
 		all, _, err = book.Get(ctx, tokensKey)
 		return all, err
-	}
-	if err != nil {
-		return nil, err
 	}
 	err = fleet.Update(ctx, book, tokensKey, func(value []byte) ([]byte, error) {
 		all, err = mergePacked(value, text)

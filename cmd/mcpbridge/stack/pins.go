@@ -3,8 +3,6 @@ package stack
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
-	"io/fs"
 	"path/filepath"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -72,16 +70,7 @@ type pinFile string
 const maxPins = 32 << 20
 
 // Read implements pins.Store.
-func (f pinFile) Read() ([]byte, error) {
-	text, err := file.ReadRegular(string(f), maxPins)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if text == nil && err == nil {
-		text = []byte{}
-	}
-	return text, err
-}
+func (f pinFile) Read() ([]byte, error) { return file.ReadIfExists(string(f), maxPins) }
 
 // Update implements pins.Store.
 func (f pinFile) Update(change func(text []byte) ([]byte, error)) error {

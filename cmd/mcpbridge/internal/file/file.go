@@ -39,6 +39,18 @@ func ReadRegular(name string, most int) ([]byte, error) {
 	return Read(name, most)
 }
 
+// ReadIfExists is ReadRegular of a file that need not exist: the text is nil only if it does not.
+func ReadIfExists(name string, most int) ([]byte, error) {
+	text, err := ReadRegular(name, most)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case text == nil && err == nil:
+		text = []byte{}
+	}
+	return text, err
+}
+
 // Below returns a pattern for [filepath.Glob], if it is not absolute, as one of files below a folder, whose name is
 // not a pattern.
 func Below(folder, pattern string) string {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -156,12 +155,9 @@ func lock(ctx context.Context, path, name string) (unlock func(), err error) {
 
 // all returns what the file has; it may not exist.
 func (s *Store) all() (map[string]value, error) {
-	text, err := file.ReadRegular(s.path, maxFile)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
+	text, err := file.ReadIfExists(s.path, maxFile)
 	all := map[string]value(nil)
-	if err == nil {
+	if text != nil && err == nil {
 		all, err = s.open(text)
 	}
 	if err != nil {

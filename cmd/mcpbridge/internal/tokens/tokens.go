@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -64,10 +63,7 @@ const expiredTime = 24 * time.Hour
 
 // Read reads a file. The tokens are nil only if it does not exist: of a file without tokens they are empty. The error names the file.
 func Read(path string) ([]Token, error) {
-	text, err := file.ReadRegular(path, MaxSize)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	text, err := file.ReadIfExists(path, MaxSize)
 	var all contents
 	if err == nil {
 		all, err = parse(text)
