@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/netip"
@@ -29,17 +28,9 @@ func runOpen(ctx context.Context, args []string, std streams) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	var found, failed []string
-	_, away := r.ask(limited, &daemon.Command{Name: "open"}, func(line []byte) error {
-		var a answer
-		if err := json.Unmarshal(line, &a); err != nil {
-			return err
-		}
-		if a.Error != "" {
-			failed = append(failed, a.Error)
-			return nil
-		}
-		found = append(found, a.Done)
+	var found []string
+	_, failed, away := r.askDone(limited, &daemon.Command{Name: "open"}, func(_ []byte, address string) error {
+		found = append(found, address)
 		return nil
 	})
 	switch {

@@ -494,6 +494,20 @@ func (r *remote) change(ctx context.Context, std streams) error {
 func (r *remote) answers(ctx context.Context, command *daemon.Command, std streams) (done bool, asked int, failed []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
+	asked, failed, err = r.askDone(ctx, command, func(line []byte, what string) error {
+		done = true
+		if r.json {
+			_, err := fmt.Fprintf(std.out, "%s\n", line)
+			return err
+		}
+		_, err := fmt.Fprintln(std.out, what)
+		return err
+	})
+	return done, asked, failed, err
+}
+
+// askDone is ask for a command of which each program says what it has done, or why it has not, which failed has.
+func (r *remote) askDone(ctx context.Context, command *daemon.Command, take func(line []byte, done string) error) (asked int, failed []string, err error) {
 	asked, err = r.ask(ctx, command, func(line []byte) error {
 		var a answer
 		if err := json.Unmarshal(line, &a); err != nil {
@@ -503,13 +517,7 @@ func (r *remote) answers(ctx context.Context, command *daemon.Command, std strea
 			failed = append(failed, a.Error)
 			return nil
 		}
-		done = true
-		if r.json {
-			_, err := fmt.Fprintf(std.out, "%s\n", line)
-			return err
-		}
-		_, err := fmt.Fprintln(std.out, a.Done)
-		return err
+		return take(line, a.Done)
 	})
-	return done, asked, failed, err
+	return asked, failed, err
 }
