@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/fleet"
+	"github.com/mcpbridge/mcpbridge/bridge/policy"
 	"github.com/mcpbridge/mcpbridge/bridge/rates"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 )
@@ -43,6 +44,12 @@ func (c *cluster) share(ctx context.Context, pool *stack.Pool, log *slog.Logger)
 	if err := c.shareRates(ctx, &pool.Buckets); err != nil {
 		log.Error("rates are of this node alone", "error", err)
 	}
+	c.shareStops(ctx, desk, log)
+}
+
+// shareStops has the Desk stop all calls when any node has, and waits until it is known whether one has, but no longer
+// than stopTime.
+func (c *cluster) shareStops(ctx context.Context, desk *policy.Desk, log *slog.Logger) {
 	desk.Hold(stoppedCluster, "this node has just started and does not know yet whether calls may run, as NATS has not answered: call again")
 	c.stops = fleet.Strict(c.node.Book(stopBook, 0))
 	var mu sync.Mutex // guards stopped, and the Desk while it follows that

@@ -92,7 +92,7 @@ type serverState struct {
 	Accounts map[string]*oauth.Status `json:"accounts,omitempty"` // by principal, where each has its own
 }
 
-// answer is what restart, stop and reload print.
+// answer is that of a command that changes something, or says where something is.
 type answer struct {
 	Done  string `json:"done,omitempty"`
 	Error string `json:"error,omitempty"`
@@ -102,40 +102,17 @@ type answer struct {
 func (c *control) run(ctx context.Context, command *daemon.Command, out io.Writer) error {
 	lines := json.NewEncoder(out)
 	lines.SetEscapeHTML(false) // lines of an audit stay as they are
-	done, err := "", error(nil)
+	fail := func(err error) error { return lines.Encode(answer{Error: err.Error()}) }
 	switch command.Name {
 	case "ps":
 		return c.ps(ctx, command.All, lines)
 	case "logs":
 		if command.Server != "" {
-			if _, err = c.named(command.Server); err != nil {
-				break
+			if _, err := c.named(command.Server); err != nil {
+				return fail(err)
 			}
 		}
 		return c.book.Read(ctx, command.Server, command.Last, command.Follow, func(l logbook.Line) error { return lines.Encode(l) })
-	case "restart":
-		if done, err = c.manage(command.Server, "restarted", (*mcpclient.Client).Restart); err == nil {
-			done += c.down(command.Server)
-		}
-	case "stop":
-		if command.Server == "" {
-			done = fmt.Sprintf("%s with pid %d has ended", c.about.Kind, os.Getpid())
-			if n := c.counts.Snapshot().All.Callers; n > 0 && c.about.Kind == "daemon" {
-				done += "; another one starts for " + plural(n, "client")
-			}
-			defer c.end()
-			break
-		}
-		done, err = c.manage(command.Server, "stopped", (*mcpclient.Client).Stop)
-	case "reload":
-		done = "reloaded " + c.about.Config
-		if err = errors.New("it has no config"); c.reload != nil {
-			err = c.reload()
-		}
-	case "open":
-		if err = errors.New("a daemon has no console: mcpbridge serve has one"); c.open != nil {
-			done, err = c.open(), nil
-		}
 	case "nodes":
 		var st clusterState
 		if c.cluster != nil {
@@ -146,23 +123,60 @@ func (c *control) run(ctx context.Context, command *daemon.Command, out io.Write
 		return lines.Encode(c.cluster.answerBook(ctx, command.Book))
 	case "audit":
 		return c.audits(ctx, command.Audit, lines)
-	case "drain":
-		if c.drain != nil {
-			done, err = c.drained(ctx, command)
-			defer c.end()
-		}
 	case "approvals":
 		return c.approvals(lines)
-	case "decide":
-		done, err = c.decide(command)
 	case "stop-calls":
 		denied, running := c.desk.Stop(stoppedHere, command.Reason)
 		if c.cluster != nil {
-			if err = c.cluster.stopCalls(ctx, command.Reason); err != nil {
-				break
+			if err := c.cluster.stopCalls(ctx, command.Reason); err != nil {
+				return fail(err)
 			}
 		}
 		return lines.Encode(stoppedCalls{Done: "all calls are stopped", Denied: denied, Running: running})
+	}
+	done, ends, err := c.change(ctx, command)
+	if ends {
+		defer c.end()
+	}
+	if err != nil {
+		return fail(err)
+	}
+	return lines.Encode(answer{Done: done})
+}
+
+// change carries out a command whose answer is what was done. ends says that this program ends with it.
+func (c *control) change(ctx context.Context, command *daemon.Command) (done string, ends bool, err error) {
+	switch command.Name {
+	case "restart":
+		if done, err = c.manage(command.Server, "restarted", (*mcpclient.Client).Restart); err == nil {
+			done += c.down(command.Server)
+		}
+	case "stop":
+		if command.Server != "" {
+			done, err = c.manage(command.Server, "stopped", (*mcpclient.Client).Stop)
+			break
+		}
+		ends = true
+		done = fmt.Sprintf("%s with pid %d has ended", c.about.Kind, os.Getpid())
+		if n := c.counts.Snapshot().All.Callers; n > 0 && c.about.Kind == "daemon" {
+			done += "; another one starts for " + plural(n, "client")
+		}
+	case "reload":
+		done = "reloaded " + c.about.Config
+		if err = errors.New("it has no config"); c.reload != nil {
+			err = c.reload()
+		}
+	case "open":
+		if err = errors.New("a daemon has no console: mcpbridge serve has one"); c.open != nil {
+			done, err = c.open(), nil
+		}
+	case "drain":
+		if c.drain != nil {
+			ends = true
+			done, err = c.drained(ctx, command)
+		}
+	case "decide":
+		done, err = c.decide(command)
 	case "lift":
 		c.desk.Resume(stoppedHere)
 		done = "calls run again"
@@ -172,10 +186,7 @@ func (c *control) run(ctx context.Context, command *daemon.Command, out io.Write
 	default:
 		err = fmt.Errorf("unknown command %.40q: this program is mcpbridge %s", command.Name, c.about.Version)
 	}
-	if err != nil {
-		return lines.Encode(answer{Error: err.Error()})
-	}
-	return lines.Encode(answer{Done: done})
+	return done, ends, err
 }
 
 // drained drains a serve, and returns what to say about that.

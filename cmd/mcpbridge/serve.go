@@ -116,24 +116,11 @@ func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error
 			return err
 		}
 		defer l.cluster.leave()
-		l.cluster.share(ctx, l.pool, l.log)
-		l.cluster.runs.share(ctx)
-		l.cluster.shareHistory(ctx, l.cfg, l.log)
-		l.shareLogins(ctx)
-		l.sharePins(ctx)
-		l.tokensChanged = l.cluster.shareTokens(ctx, l.cfg.TokenFile(), l.log)
-		for _, name := range []string{stopBook, pinsBook, tokensBook} {
-			go fleet.Reseal(ctx, l.cluster.node.Book(name, 0), nil)
-		}
-		stopLists, err := l.cluster.shareLists(l.Live, l.pool)
+		endSharing, err := l.shareAll(ctx)
 		if err != nil {
 			return err
 		}
-		defer stopLists()
-		defer l.cluster.compareConfigs(l.log)()
-		l.pool.Lending().SetClustered()
-		l.cluster.places = l.opts.Places
-		l.cluster.places.Join(l.cluster.node, l.cluster.engine, l.cluster.self.ID)
+		defer endSharing()
 		opts.Nodes, commands.cluster = l.cluster.node, l.cluster
 		opts.Peers = map[string]http.Handler{psPath: http.HandlerFunc(commands.servePs), auditPath: http.HandlerFunc(commands.serveAudit), codePath: http.HandlerFunc(l.serveCode), place.Path: l.cluster.places, web.NodesPath: l.pool.Lending()}
 	}
@@ -159,6 +146,32 @@ func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error
 		endServing(context.Cause(ctx))
 	})()
 	return l.front.Serve(serving, ln)
+}
+
+// shareAll has the nodes of the cluster share all that they have in common, until end is called and ctx ends.
+func (l *live) shareAll(ctx context.Context) (end func(), err error) {
+	c := l.cluster
+	c.share(ctx, l.pool, l.log)
+	c.runs.share(ctx)
+	c.shareHistory(ctx, l.cfg, l.log)
+	l.shareLogins(ctx)
+	l.sharePins(ctx)
+	l.tokensChanged = c.shareTokens(ctx, l.cfg.TokenFile(), l.log)
+	for _, name := range []string{stopBook, pinsBook, tokensBook} {
+		go fleet.Reseal(ctx, c.node.Book(name, 0), nil)
+	}
+	stopLists, err := c.shareLists(l.Live, l.pool)
+	if err != nil {
+		return nil, err
+	}
+	stopComparing := c.compareConfigs(l.log)
+	l.pool.Lending().SetClustered()
+	c.places = l.opts.Places
+	c.places.Join(c.node, c.engine, c.self.ID)
+	return func() {
+		stopComparing()
+		stopLists()
+	}, nil
 }
 
 // setBase sets where browsers reach the pages on which callers log in to servers, and those of approvals.

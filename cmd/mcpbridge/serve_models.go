@@ -49,21 +49,8 @@ func (l *live) serveModels() {
 
 		Principals: cfg.Principals(),
 	}
-	if cfg.Cluster.Name != "" { // the front and the cluster are made later
-		opts.NewID = func() string { return l.front.NewID() }
-		opts.Elsewhere = func(w http.ResponseWriter, r *http.Request, id string, body []byte) (bool, error) {
-			return l.front.Elsewhere(w, r, id, body)
-		}
-		opts.Break = func(request, id string) { l.cluster.runs.add(request, id, l.log) }
-		opts.Broken = func(request string) string { return l.cluster.runs.id(request) }
-		if cfg.Cluster.History.Enabled {
-			opts.Keep = func(ctx context.Context, principal, key string, value []byte) error {
-				return l.cluster.kept.put(ctx, principal, key, value)
-			}
-			opts.Kept = func(ctx context.Context, principal, key string) ([]byte, error) {
-				return l.cluster.kept.get(ctx, principal, key)
-			}
-		}
+	if cfg.Cluster.Name != "" {
+		l.shareModels(&opts, cfg.Cluster.History.Enabled)
 	}
 	if before := l.model.Load(); before != nil {
 		l.model.Store(before.With(opts))
@@ -94,6 +81,24 @@ func (l *live) serveModels() {
 		l.chat = serve.NewChat(chat)
 	} else {
 		l.chat.Update(chat)
+	}
+}
+
+// shareModels has the nodes of the cluster go on with each other's conversations. The front and the cluster are made later.
+func (l *live) shareModels(o *serve.Options, history bool) {
+	o.NewID = func() string { return l.front.NewID() }
+	o.Elsewhere = func(w http.ResponseWriter, r *http.Request, id string, body []byte) (bool, error) {
+		return l.front.Elsewhere(w, r, id, body)
+	}
+	o.Break = func(request, id string) { l.cluster.runs.add(request, id, l.log) }
+	o.Broken = func(request string) string { return l.cluster.runs.id(request) }
+	if history {
+		o.Keep = func(ctx context.Context, principal, key string, value []byte) error {
+			return l.cluster.kept.put(ctx, principal, key, value)
+		}
+		o.Kept = func(ctx context.Context, principal, key string) ([]byte, error) {
+			return l.cluster.kept.get(ctx, principal, key)
+		}
 	}
 }
 

@@ -26,18 +26,22 @@ type lentTool struct {
 // metaUntrusted marks the definition and the results of a tool whose results have words of others.
 const metaUntrusted = "mcpbridge/untrustedContent"
 
-// newLentTool reads the definition of a tool, with the annotations of WebMCP or those of MCP. The error is
-// for its author; the tool has its name, as far as that is known.
+// lentDefinition is the definition of a lent tool, with the annotations of WebMCP or those of MCP.
+type lentDefinition struct {
+	Name, Title, Description string
+	InputSchema              json.RawMessage
+	Annotations              lentAnnotations
+}
+
+type lentAnnotations struct {
+	UntrustedContentHint, ConsequentialHint, Debugging           bool
+	ReadOnlyHint, DestructiveHint, IdempotentHint, OpenWorldHint *bool
+}
+
+// newLentTool reads the definition of a tool. The error is for its author; the tool has its name, as far as that is known.
 func newLentTool(raw []byte, maxBytes int) (tool *lentTool, err error) {
 	tool = &lentTool{}
-	var d struct {
-		Name, Title, Description string
-		InputSchema              json.RawMessage
-		Annotations              struct {
-			UntrustedContentHint, ConsequentialHint, Debugging           bool
-			ReadOnlyHint, DestructiveHint, IdempotentHint, OpenWorldHint *bool
-		}
-	}
+	var d lentDefinition
 	if err := json.Unmarshal(raw, &d); err != nil {
 		return tool, fmt.Errorf("its definition is malformed: %w", err)
 	}
@@ -57,38 +61,7 @@ func newLentTool(raw []byte, maxBytes int) (tool *lentTool, err error) {
 		return tool, fmt.Errorf("its input schema: %w", err)
 	}
 	tool.untrusted, tool.debugging = d.Annotations.UntrustedContentHint, d.Annotations.Debugging
-	hints := []byte("{}")
-	set := func(name string, value *bool) {
-		if value != nil {
-			hints = wire.SetMember(hints, name, fmt.Append(nil, *value))
-		}
-	}
-	a := d.Annotations
-	set("readOnlyHint", a.ReadOnlyHint)
-	if a.DestructiveHint == nil && a.ConsequentialHint {
-		a.DestructiveHint = &a.ConsequentialHint
-	}
-	set("destructiveHint", a.DestructiveHint)
-	set("idempotentHint", a.IdempotentHint)
-	if a.OpenWorldHint == nil && a.UntrustedContentHint {
-		a.OpenWorldHint = &a.UntrustedContentHint
-	}
-	set("openWorldHint", a.OpenWorldHint)
-	b := wire.AppendString([]byte(`{"name":`), d.Name)
-	if d.Title != "" {
-		b = wire.AppendString(append(b, `,"title":`...), d.Title)
-	}
-	b = wire.AppendString(append(b, `,"description":`...), d.Description)
-	b = append(append(b, `,"inputSchema":`...), d.InputSchema...)
-	if len(hints) > 2 {
-		b = append(append(b, `,"annotations":`...), hints...)
-	}
-	if tool.untrusted {
-		b = append(append(b, `,"_meta":`...), untrustedMeta...)
-	}
-	var compact bytes.Buffer               // as the nodes of a cluster tell each other
-	json.Compact(&compact, append(b, '}')) // cannot fail: it is JSON
-	it, err := bridge.NewItem(bridge.Tools, compact.Bytes())
+	it, err := bridge.NewItem(bridge.Tools, d.mcp())
 	if err == nil {
 		it, _, err = bridge.Visible(bridge.Tools, it)
 	}
@@ -97,6 +70,47 @@ func newLentTool(raw []byte, maxBytes int) (tool *lentTool, err error) {
 	}
 	tool.define(it)
 	return tool, nil
+}
+
+// mcp returns the definition as MCP has it, compact, as the nodes of a cluster tell each other.
+func (d *lentDefinition) mcp() []byte {
+	b := wire.AppendString([]byte(`{"name":`), d.Name)
+	if d.Title != "" {
+		b = wire.AppendString(append(b, `,"title":`...), d.Title)
+	}
+	b = wire.AppendString(append(b, `,"description":`...), d.Description)
+	b = append(append(b, `,"inputSchema":`...), d.InputSchema...)
+	if hints := d.Annotations.hints(); len(hints) > len("{}") {
+		b = append(append(b, `,"annotations":`...), hints...)
+	}
+	if d.Annotations.UntrustedContentHint {
+		b = append(append(b, `,"_meta":`...), untrustedMeta...)
+	}
+	var compact bytes.Buffer
+	json.Compact(&compact, append(b, '}')) // cannot fail: it is JSON
+	return compact.Bytes()
+}
+
+// hints returns the annotations of MCP, an object. Those of WebMCP stand in for the ones that are missing.
+func (a lentAnnotations) hints() []byte {
+	if a.DestructiveHint == nil && a.ConsequentialHint {
+		a.DestructiveHint = &a.ConsequentialHint
+	}
+	if a.OpenWorldHint == nil && a.UntrustedContentHint {
+		a.OpenWorldHint = &a.UntrustedContentHint
+	}
+	hints := []byte("{}")
+	for _, h := range []struct {
+		name  string
+		value *bool
+	}{
+		{"readOnlyHint", a.ReadOnlyHint}, {"destructiveHint", a.DestructiveHint}, {"idempotentHint", a.IdempotentHint}, {"openWorldHint", a.OpenWorldHint},
+	} {
+		if h.value != nil {
+			hints = wire.SetMember(hints, h.name, fmt.Append(nil, *h.value))
+		}
+	}
+	return hints
 }
 
 // define sets what callers see of the tool, whose definition is an item of a list.

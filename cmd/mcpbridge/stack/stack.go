@@ -307,44 +307,48 @@ func (s *Stack) definition(server config.Server, opts *Options, info []byte) def
 			identity += strconv.Quote(value)
 		}
 	}
-	if server.Lender != "" {
+	switch {
+	case server.Lender != "":
 		return lent(c, &server, identity, opts, s.cfg.Cluster.Name != "")
-	}
-	if server.Command == "" {
+	case server.Command == "":
 		c.Roots = s.roots.pool
-		d := definition{Config: c, identity: identity + s.roots.digest}
-		switch {
-		case server.Forward:
-			d.Own, d.PerToken = forward, true
-			return d
-		case server.OAuth.OfCaller && server.Fault == nil:
-			d.identity = fmt.Sprintf("%s %q %#v", d.identity, s.cfg.Auth.Issuer, server.OAuth)
-			if e, err := s.exchangeAt(&server); err != nil {
-				d.Fault = fmt.Errorf("oauth: %w", err)
-			} else {
-				d.Own, d.PerToken = e.own, true
-			}
-			return d
-		}
-		logins := cmp.Or(opts.Logins, opts.Credentials)
-		switch login := s.login(&server, logins, opts.Credentials); {
-		case login != nil:
-			d.Auth, d.identity = login, fmt.Sprintf("%s %#v", d.identity, server.OAuth)
-			s.logins[server.Name] = login
-			if server.PerIdentity {
-				s.accounts[server.Name] = s.accountsAt(&server, login, logins, opts.Credentials)
-				d.Auth, d.Own, d.identity = nil, s.accounts[server.Name].own, d.identity+" each"
-			}
-		case server.PerIdentity && server.Fault == nil:
-			d.Fault = errNoAccounts
-		}
-		return d
+		return s.authorized(definition{Config: c, identity: identity + s.roots.digest}, &server, opts)
 	}
 	c.Command = append([]string{server.Command}, server.Args...)
 	c.Env, c.Dir, c.Sandbox = server.Env, cmp.Or(server.Dir, opts.Dir), server.Sandbox
 	d := definition{Config: c, identity: identity, path: s.cfg.SearchPath}
 	if server.Single && s.cfg.Cluster.Name != "" {
 		return s.placed(d, &server, opts)
+	}
+	return d
+}
+
+// authorized adds the credentials of a server with a URL to its definition.
+func (s *Stack) authorized(d definition, server *config.Server, opts *Options) definition {
+	switch {
+	case server.Forward:
+		d.Own, d.PerToken = forward, true
+		return d
+	case server.OAuth.OfCaller && server.Fault == nil:
+		d.identity = fmt.Sprintf("%s %q %#v", d.identity, s.cfg.Auth.Issuer, server.OAuth)
+		if e, err := s.exchangeAt(server); err != nil {
+			d.Fault = fmt.Errorf("oauth: %w", err)
+		} else {
+			d.Own, d.PerToken = e.own, true
+		}
+		return d
+	}
+	logins := cmp.Or(opts.Logins, opts.Credentials)
+	switch login := s.login(server, logins, opts.Credentials); {
+	case login != nil:
+		d.Auth, d.identity = login, fmt.Sprintf("%s %#v", d.identity, server.OAuth)
+		s.logins[server.Name] = login
+		if server.PerIdentity {
+			s.accounts[server.Name] = s.accountsAt(server, login, logins, opts.Credentials)
+			d.Auth, d.Own, d.identity = nil, s.accounts[server.Name].own, d.identity+" each"
+		}
+	case server.PerIdentity && server.Fault == nil:
+		d.Fault = errNoAccounts
 	}
 	return d
 }
