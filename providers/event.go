@@ -39,19 +39,19 @@ type Event struct {
 	Text     string
 	Call     *Call
 	Decision Verdict // of an approval; never VerdictAsk
-	Progress float64
+	Progress float64 // of Total, in a unit of the tool's
 	Total    float64 // 0 means unknown
 	Result   *Result
 	Server   string        // of a result: the member of a Bridge that has the tool, if the task selects members
 	Tool     string        // the tool's name there
 	Offered  []bridge.Item // of a turn's start: the tools of the members that the task selects
-	Took     time.Duration
+	Took     time.Duration // by a call
 	Usage    Usage
 	Model    string        // of Task.Options.Fallbacks, as PROVIDER/MODEL; "" means that of the task
 	Window   int           // tokens of the model's context window, with a turn's usage; 0 means unknown
 	After    time.Duration // until the retry
 	Stop     Stop
-	Turns    int
+	Turns    int // of the run
 	Err      error
 	Raw      json.RawMessage // a whole piece of thinking as its provider sent it, with what proves its origin
 }

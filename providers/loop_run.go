@@ -40,10 +40,10 @@ type Run struct {
 	Text string `json:"text,omitempty"` // the model's answer
 	Stop Stop   `json:"stop,omitempty"`
 
-	Turns  int   `json:"turns"`
+	Turns  int   `json:"turns"`  // answers of the model
 	Rounds int   `json:"rounds"` // turns whose calls were run
-	Calls  int   `json:"calls"`
-	Usage  Usage `json:"usage"` // of all turns
+	Calls  int   `json:"calls"`  // of those turns, whatever became of them, but for those beyond Limits.Calls
+	Usage  Usage `json:"usage"`  // of all turns
 
 	// Waiting are the ids of the calls without a result: they were deferred, or are calls
 	// of Request.Tools. Resume takes the decisions about them.

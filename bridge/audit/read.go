@@ -11,20 +11,20 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/internal/logfile"
 )
 
-// A Line is a call in the audit.
+// A Line is a call in the audit. What is not said of its fields is as in [observe.Call].
 type Line struct {
-	N         int64
-	Time      time.Time
+	N         int64     // the number of the line, from 1 on
+	Time      time.Time // when the call began
 	Principal string
 	Profile   string
-	Client    string
+	Client    string // its name, and Version that of it, by its own account
 	Version   string
 	Model     string
 	Method    string
 	Target    string
 	Server    string
-	MS        float64
-	In, Out   int
+	MS        float64 // milliseconds until it ended
+	In, Out   int     // bytes
 	Outcome   string
 	Reason    string
 	Decision  string

@@ -209,7 +209,7 @@ func (d *Desk) Approvals() (all []Approval) {
 	return all
 }
 
-// Find returns an Approval; letter case does not count in its ID.
+// Find returns an Approval; letter case does not count in its ID. The error, for people, says that there is none.
 func (d *Desk) Find(id string) (Approval, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

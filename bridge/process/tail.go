@@ -10,7 +10,8 @@ const (
 	tailLine  = 256 // bytes of each
 )
 
-// A Tail keeps the last lines of a child's output, for an error. The zero value is empty.
+// A Tail keeps the last 8 lines of a child's output, each up to 256 bytes, for an error. The zero value is empty. Only
+// one goroutine at a time may use it.
 type Tail struct{ lines []string }
 
 // Add adds a line. It leaves out indented lines, which are mostly frames of a stack.

@@ -20,12 +20,12 @@ import (
 
 // A Rate bounds the calls of the tools that match a pattern, in all.
 type Rate struct {
-	Match  string // of bridge.Match
-	Calls  int
-	Per    time.Duration
-	Burst  int  // calls that may come at once; 0 means Calls
-	Daily  bool // Calls are those of a day of UTC, however they are spread; Per and Burst have no meaning
-	Shared bool // all callers that have the Rate share it, in place of the sessions of one principal
+	Match  string        // of bridge.Match
+	Calls  int           // that may come in Per, in the long run
+	Per    time.Duration // more than 0, unless Daily
+	Burst  int           // calls that may come at once; 0 means Calls
+	Daily  bool          // Calls are those of a day of UTC, however they are spread; Per and Burst have no meaning
+	Shared bool          // all callers that have the Rate share it, in place of the sessions of one principal
 }
 
 // Rates are those of all callers.

@@ -73,7 +73,7 @@ func Bounded(b *Bucket, bytes int64) {
 	b.config.MaxBytes, b.config.Discard = bytes, jetstream.DiscardOld
 }
 
-// Get returns the value of a key.
+// Get returns the value of a key. The error is ErrNotFound if it has none.
 func (b *Bucket) Get(ctx context.Context, key string) (Entry, error) {
 	entry, err := b.last(ctx, key)
 	if err == nil && entry.Deleted {

@@ -30,12 +30,12 @@ type Profile struct {
 
 // A Rate bounds how often each caller may call the tools that match a pattern, in all.
 type Rate struct {
-	Match  string
-	Calls  int
-	Per    time.Duration
-	Burst  int  // calls at once; default: Calls
-	Daily  bool // Calls are those of a day of UTC, in place of Per and Burst
-	Shared bool // of all callers together
+	Match  string        // a glob of tool names
+	Calls  int           // in Per
+	Per    time.Duration // 0 if Daily
+	Burst  int           // calls at once; default: Calls
+	Daily  bool          // Calls are those of a day of UTC, in place of Per and Burst
+	Shared bool          // of all callers together
 }
 
 type patterns = struct{ Include, Exclude []string }

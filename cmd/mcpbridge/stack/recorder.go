@@ -31,7 +31,8 @@ func (s *Stack) SaveChat(caller *bridge.Caller, messages []providers.Message, ru
 	s.recorder.save(caller, messages, run)
 }
 
-// LoadChat returns the saved conversation of a caller, or nil. It has no ID.
+// LoadChat returns the conversation of a caller that SaveChat has saved, without an ID; nil if there is none, or if the
+// native tools do not include the functions for that.
 func (s *Stack) LoadChat(ctx context.Context, caller *bridge.Caller) (*providers.Transcript, error) {
 	return s.recorder.load(ctx, caller)
 }

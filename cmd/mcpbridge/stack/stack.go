@@ -530,7 +530,8 @@ func (st ServerState) String() string {
 	return text
 }
 
-// AwaitRequired waits for the servers that the config requires.
+// AwaitRequired waits, in a session of s, for the servers that the config requires. The error is for the operator: it
+// names those that are away, with what one of them last wrote to its standard error.
 func (s *Stack) AwaitRequired(ctx context.Context, own bridge.Session) error {
 	if !slices.ContainsFunc(s.cfg.Servers, func(server config.Server) bool { return server.Required }) {
 		return nil
