@@ -6,8 +6,8 @@
 // each below internal: they read requests into one form and write responses. task.go makes of that form what the loop
 // runs, admission.go bounds how many are in progress, stored.go gives out responses that are kept, embed.go passes on
 // requests for embeddings, models.go lists the models. sampling.go and sampling_message.go have Sampling. rounds.go
-// keeps, for both, the rounds of calls that a client does not see, shared.go tells the nodes of a fleet of answers,
-// results.go puts the results of its own calls where providers expect them.
+// puts the rounds of calls that a client does not see into its conversations, for both, kept.go keeps them, shared.go
+// tells the nodes of a fleet of answers, results.go puts the results of its own calls where providers expect them.
 //
 // chat.go has the Chat, chat_page.go a connection of a page, chat_talk.go a conversation, which
 // outlives connections, chat_hidden.go its hidden values, chat_message.go what they send each other.

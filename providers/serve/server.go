@@ -66,9 +66,8 @@ type Options struct {
 }
 
 // A Server answers OpenAI's Chat Completions, Responses and embeddings, Anthropic's Messages, and /v1/models, behind a
-// handler that authenticates. A
-// client's own tools are offered to the model beside the bridge's and win where names clash.
-// Their calls are handed back; the bridge's run inside.
+// handler that authenticates. A client's own tools are offered to the model beside the bridge's and win where names
+// clash. Their calls are handed back; the bridge's run inside. All methods may be called by many goroutines at once.
 type Server struct {
 	opts      Options
 	rounds    *hiddenRounds

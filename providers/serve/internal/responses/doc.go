@@ -1,7 +1,8 @@
 // Package responses is OpenAI's Responses API ("Create a model response" in its API reference).
 //
 // request.go reads requests: item.go the items of the input, tool.go the tools, server.go the servers
-// whose tools it selects, parameter.go what tunes the answer. answer.go makes the response, output.go its items, and stream.go the events of a stream.
+// whose tools it selects, parameter.go what tunes the answer. answer.go makes the response, output.go
+// its items, and stream.go the events of a stream.
 package responses
 
 import (
