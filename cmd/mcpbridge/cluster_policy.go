@@ -34,8 +34,8 @@ const (
 	stopTime = 2 * time.Second // that a node waits to be told whether calls are stopped, before it serves
 )
 
-// share has all nodes of the cluster decide the same approvals, use the same rates and quotas, and stop all calls together,
-// until ctx ends. No call runs until it is known that they may.
+// share has all nodes of the cluster decide the same approvals, use the same rates and quotas, and stop all calls
+// together, until ctx ends. No call runs until it is known that they may.
 func (c *cluster) share(ctx context.Context, pool *stack.Pool, log *slog.Logger) {
 	desk := pool.Approvals
 	desk.Share(ctx, c.node.Book(approvalsBook, keptApprovals))

@@ -84,7 +84,8 @@ func (l *live) serveModels() {
 	}
 }
 
-// shareModels has the nodes of the cluster go on with each other's conversations. The front and the cluster are made later.
+// shareModels has the nodes of the cluster go on with each other's conversations. The front and the cluster are made
+// later.
 func (l *live) shareModels(o *serve.Options, history bool) {
 	o.NewID = func() string { return l.front.NewID() }
 	o.Elsewhere = func(w http.ResponseWriter, r *http.Request, id string, body []byte) (bool, error) {

@@ -8,12 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// failed is the exit status of a launcher that could not start its program; standard error says why.
+const failed = 126
+
 // init becomes the program of a launcher. It does so before main, for the reason that the supervisor has.
 func init() {
 	if os.Args[0] == Name {
 		err := launch()
 		_, _ = os.Stderr.WriteString("sandbox: " + err.Error() + "\n")
-		os.Exit(Failed)
+		os.Exit(failed)
 	}
 }
 

@@ -15,9 +15,6 @@ import (
 // Name is the first argument of a launcher.
 const Name = "mcpbridge-sandbox"
 
-// Failed is the exit status of a launcher that could not start its program; standard error says why.
-const Failed = 126
-
 // An Order is what a launcher is told to do.
 type Order struct {
 	Path string   // of the program, absolute

@@ -48,8 +48,8 @@ func (c *Command) process() process.Command {
 	return process.Command{Path: c.Path, Args: c.Args, Env: process.Environ(c.Env), Dir: c.Dir}
 }
 
-// Program returns the name of the command's program, such as npx.
-func (c *Command) Program() string {
+// program returns the name of the command's program, such as npx.
+func (c *Command) program() string {
 	return strings.TrimSuffix(strings.TrimSuffix(filepath.Base(c.Path), ".exe"), ".cmd")
 }
 
@@ -104,7 +104,7 @@ const oldestNode = 18
 // Node returns the version of Node.js that a command runs on, such as "v22.1.0", and whether that is too
 // old for most servers. It is "" for a command of another kind.
 func (m *Machine) Node(ctx context.Context, c *Command) (version string, old bool) {
-	if !slices.Contains([]string{"node", "npx", "npm", "pnpm", "yarn"}, c.Program()) {
+	if !slices.Contains([]string{"node", "npx", "npm", "pnpm", "yarn"}, c.program()) {
 		return "", false
 	}
 	node := c.process()

@@ -79,7 +79,7 @@ var programs = map[string]string{
 
 // Next says what to do about a failure, in plain words.
 func (f *Failure) Next() string {
-	program := f.Command.Program()
+	program := f.Command.program()
 	first, _, several := strings.Cut(f.Command.Path, " ")
 	missing := strings.HasPrefix(f.Reason, "command ") && (strings.Contains(f.Reason, "not found in PATH") || strings.Contains(f.Reason, "does not exist"))
 	switch {

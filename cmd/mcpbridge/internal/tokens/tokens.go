@@ -61,7 +61,8 @@ const maxRemoved = 1000
 // expiredTime is how long after its end a token is kept that all have.
 const expiredTime = 24 * time.Hour
 
-// Read reads a file. The tokens are nil only if it does not exist: of a file without tokens they are empty. The error names the file.
+// Read reads a file. The tokens are nil only if it does not exist: of a file without tokens they are empty. The error
+// names the file.
 func Read(path string) ([]Token, error) {
 	text, err := file.ReadIfExists(path, MaxSize)
 	var all contents
