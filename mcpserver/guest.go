@@ -23,24 +23,24 @@ import (
 
 const (
 	guestAfter = 3                // calls of a session are forwarded before this node asks to answer them
-	guestTime  = 10 * time.Second // is how long an owner's answer holds at most, even if it cannot be reached any more
-	guestIdle  = 5 * time.Minute  // a guest is kept without a call
+	guestTime  = 10 * time.Second // bounds how long an owner's answer holds, even if the owner cannot be reached
+	guestIdle  = 5 * time.Minute  // how long a guest is kept without a call
 )
 
 // guest is a session of another node of which this one gets calls. registry.mu guards its fields.
 type guest struct {
-	run          string // that sealed the id
+	run          string // the run of a node that sealed the id
 	sender       identity
 	introduction []byte
 
-	calls   int // that have been forwarded since the owner was asked
+	calls   int // forwarded since the owner was asked
 	counted time.Time
 	asking  bool
-	until   time.Time // the owner's last answer holds: no longer than the session is surely the owner's
+	allowed bool      // the owner's last answer: calls may be answered here
+	until   time.Time // when that answer ends to hold: not after the session is surely the owner's
 	renew   time.Time // when to ask again
-	allowed bool      // what that was
-	level   string    // of the log
-	session *session  // that answers the calls; nil until they have been allowed
+	level   string    // the log level of the session
+	session *session  // what answers the calls; nil until they have been allowed
 }
 
 // unused returns how long ago the guest had a call.

@@ -16,7 +16,7 @@ type relayed struct {
 	begun  bool        // the client has got the status
 	events bool        // it is a stream of events
 	event  []byte      // the beginning of the last event
-	whole  bool        // which has ended
+	whole  bool        // the last event has ended
 	line   bool        // the last byte has ended a line
 	id     string      // of the last event of the node's that has one and is whole, or before the first; "" if nothing is known of it
 	later  http.Header // of an answer after the first, which the client gets only if nothing has begun; nil before

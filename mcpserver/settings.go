@@ -14,7 +14,7 @@ import (
 type settings struct {
 	Options
 	hidden   []string           // keys of HiddenHeaders, sorted
-	accounts *accounts          // what each principal uses
+	accounts *accounts          // what each principal uses of what all share
 	auth     auth.Authenticator // of Access; nil means that nobody needs credentials
 	prefix   string             // the path of Access.PublicURL, without a slash at its end
 }

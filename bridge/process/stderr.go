@@ -24,7 +24,7 @@ const (
 // keeps the last lines. Its reader never waits for the function pass.
 type stderrLog struct {
 	pass   func(string)  // nil drops the lines
-	file   *os.File      // what start was given
+	file   *os.File      // the end of the pipe that is read; nil before start
 	read   chan struct{} // closed when all has been read
 	passed chan struct{} // closed when all has been passed on
 

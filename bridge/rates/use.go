@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// A Quota is what has been used of a daily Rate.
+// A Quota is what a principal, or all callers together, have used of a daily Rate.
 type Quota struct {
 	Match     string `json:"match"`
 	Principal string `json:"principal,omitempty"` // "" of a shared one, and of callers without a name
-	Profile   string `json:"profile,omitempty"`   // that has it
+	Profile   string `json:"profile,omitempty"`   // the profile that has the Rate; "" if it is common
 	Shared    bool   `json:"shared,omitempty"`
-	Calls     int    `json:"calls"` // a day
-	Used      int    `json:"used"`  // today, also by other processes
+	Calls     int    `json:"calls"` // calls a day
+	Used      int    `json:"used"`  // calls of today, also by other processes
 }
 
 // Quotas returns those of the callers that have had a session, the fullest first.

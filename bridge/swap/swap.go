@@ -27,7 +27,7 @@ type Source struct {
 type inner struct {
 	bridge.Source
 	users  int    // generations that are open, or being opened
-	unused func() // what Replace calls
+	unused func() // the parameter of Replace
 }
 
 // New returns a Source in front of another one. log may be nil.

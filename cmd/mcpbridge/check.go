@@ -104,7 +104,7 @@ type checkedServer struct {
 	Resources    int      `json:"resources"`
 	Tokens       *price   `json:"tokens,omitempty"`
 	Node         string   `json:"node,omitempty"`    // version of the Node.js that it runs on
-	Sandbox      string   `json:"sandbox,omitempty"` // what is enforced
+	Sandbox      string   `json:"sandbox,omitempty"` // what it enforces
 	Reads        []string `json:"reads,omitempty"`   // what its program is made of, which its sandbox lets it read
 	Reason       string   `json:"reason,omitempty"`
 	Output       string   `json:"output,omitempty"` // what its process printed last

@@ -31,8 +31,8 @@ type cluster struct {
 	node    *fleet.Node
 	self    engine.Node // as it is announced
 	joined  atomic.Bool // the others have known it
-	told    atomic.Bool // whether calls may run
-	sealed  atomic.Bool // that is sealed under a secret that this node does not have
+	told    atomic.Bool // this node knows whether calls may run
+	sealed  atomic.Bool // whether calls may run is sealed under a secret that this node does not have
 	left    sync.Once
 	runs    brokenRuns
 	kept    *clusterHistory        // nil unless cluster.history is set

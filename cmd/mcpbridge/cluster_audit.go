@@ -21,8 +21,8 @@ import (
 
 const (
 	auditPath  = "/peer/audit"    // where a node tells others what is in its audit
-	auditTime  = 10 * time.Second // that it may take
-	auditBytes = 8 << 20          // of the lines of a node, the latest
+	auditTime  = 10 * time.Second // bounds the wait for all nodes
+	auditBytes = 8 << 20          // bounds the lines of a node: the latest are sent
 )
 
 // auditCall is a request to each node about its audit: a query, or to verify it.
@@ -37,7 +37,7 @@ type nodeAudit struct {
 	Node    string            `json:"node"`
 	Lines   []json.RawMessage `json:"lines,omitempty"` // that the query asks for, oldest first
 	Cut     bool              `json:"cut,omitempty"`   // there are earlier ones
-	Chain   string            `json:"chain,omitempty"` // what is verified
+	Chain   string            `json:"chain,omitempty"` // which lines were verified
 	Broken  string            `json:"broken,omitempty"`
 	Away    string            `json:"away,omitempty"` // why the node has not answered
 }

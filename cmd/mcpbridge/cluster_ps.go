@@ -18,7 +18,7 @@ import (
 
 const (
 	psPath = "/peer/ps"      // where a node tells others what runs there
-	psTime = 2 * time.Second // that it may take
+	psTime = 2 * time.Second // bounds the wait for all nodes
 )
 
 // servePs answers psPath.

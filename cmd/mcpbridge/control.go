@@ -25,10 +25,9 @@ import (
 	"github.com/mcpbridge/mcpbridge/mcpclient/oauth"
 )
 
-// A control answers the commands ps, logs, restart, stop and reload to a program that runs: a daemon or
-// serve.
+// A control carries out the commands of the user that are about a program that runs: a daemon or serve.
 type control struct {
-	about   processState // what does not change
+	about   processState // the part of it that does not change
 	book    *logbook.Book
 	counts  *observe.Counts
 	desk    *policy.Desk // of the calls that wait for a person
@@ -39,7 +38,7 @@ type control struct {
 	reload  func() error                                                          // reads the config anew; nil without one
 	open    func() string                                                         // returns an address of the console, good for one browser; nil without a console
 	cluster *cluster                                                              // nil unless the program is a node
-	askNode func(ctx context.Context, run, path string) ([]byte, error)           // asks another one
+	askNode func(ctx context.Context, run, path string) ([]byte, error)           // asks another node
 	drain   func(ctx context.Context, settle, within time.Duration) (running int) // nil for a daemon
 }
 
@@ -85,7 +84,7 @@ type serverState struct {
 	Findings int       `json:"findings,omitempty"` // what definitions should not say, of a server with "pin"
 	Reason   string    `json:"reason,omitempty"`   // why it is down
 	Line     string    `json:"line,omitempty"`     // the last one on its standard error
-	Sandbox  string    `json:"sandbox,omitempty"`  // what is enforced
+	Sandbox  string    `json:"sandbox,omitempty"`  // what it enforces
 	Node     string    `json:"node,omitempty"`     // the other node of the cluster that runs it for all, or is lent it
 
 	Login    *oauth.Status            `json:"login,omitempty"`

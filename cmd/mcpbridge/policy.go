@@ -68,7 +68,7 @@ func runPolicyTest(ctx context.Context, args []string, std streams) error {
 		Caller: &bridge.Caller{Principal: bridge.Principal{Name: *principal}, Info: info, Profile: f.profile},
 		Model:  *model, Target: words[0], Arguments: []byte(strings.TrimSpace(*arguments)),
 	}
-	if *principal != "" && f.profile == "" && *principal != auth.OperatorName { // who has none
+	if *principal != "" && f.profile == "" && *principal != auth.OperatorName { // the operator has no profile
 		c.Caller.Profile = profileOf(cfg, c.Caller)
 	}
 	if !p.findTarget(ctx, &c) {

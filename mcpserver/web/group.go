@@ -112,7 +112,7 @@ func (g *group) untaken(ctx context.Context, client *bridge.Caller, tools []*len
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
 	list, _ := view.List(ctx, bridge.Tools)
-	if list == nil { // as above
+	if list == nil { // nobody can be shown another tool now
 		return tools, nil
 	}
 	for _, tool := range tools {

@@ -19,8 +19,8 @@ type lentTool struct {
 	debugging bool   // not for models
 
 	alone    toolformat.Tool // of one tab
-	several  toolformat.Tool // of several, with an argument more
-	argument string          // that argument
+	several  toolformat.Tool // of several, with an argument more that chooses one
+	argument string          // the name of that argument
 }
 
 // metaUntrusted marks the definition and the results of a tool whose results have words of others.

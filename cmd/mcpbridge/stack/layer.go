@@ -13,7 +13,7 @@ import (
 
 // A layer is a source with all that is below it.
 type layer struct {
-	name   string // as Why tells it
+	name   string // as Why names it to the operator
 	source bridge.Source
 
 	// why says why a tool of the layer below is not in this one, "" if that is not known; may be nil.

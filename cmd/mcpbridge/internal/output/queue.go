@@ -12,9 +12,9 @@ import (
 type Queue struct {
 	to io.Writer
 
-	mu      sync.Mutex // guards what follows
-	lines   []byte     // that wait
-	lost    int
+	mu      sync.Mutex    // guards what follows
+	lines   []byte        // the lines that wait
+	lost    int           // lines that came after those and were left out
 	writing chan struct{} // closed when the goroutine that writes has ended; nil without one
 }
 
