@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -110,6 +111,76 @@ func TestLongMessageOnSlowNetwork(t *testing.T) {
 		defer c.session.Close()
 		if r := c.do(t.Context(), "ok", `{"text":"`+long+`"}`); r.Err != nil || len(r.Result) < len(long) {
 			t.Errorf("%d bytes, %v", len(r.Result), r.Err)
+		}
+	})
+}
+
+// The pings of a server are answered while a long message is sent to it.
+func TestPongsWithinLongMessage(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	synctest.Test(t, func(t *testing.T) {
+		network := peer.NewNetwork()
+		var ponged, within atomic.Int32
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			up := websocket.Upgrader{Subprotocols: []string{wire.Subprotocol}}
+			conn, err := up.Upgrade(w, r, nil)
+			if err != nil {
+				return
+			}
+			defer conn.Close()
+			conn.SetPongHandler(func(string) error {
+				ponged.Add(1)
+				return nil
+			})
+			pings := time.NewTicker(5 * time.Second)
+			defer pings.Stop()
+			over := make(chan struct{})
+			defer close(over)
+			go func() {
+				for {
+					select {
+					case <-pings.C:
+						conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(time.Second))
+					case <-over:
+						return
+					}
+				}
+			}()
+			for {
+				before := ponged.Load()
+				_, b, err := conn.ReadMessage()
+				if err != nil {
+					return
+				}
+				result := `{"content":[],"tool":"ok"}`
+				switch m, _ := wire.Split(b); {
+				case m.ID == nil:
+					continue
+				case m.Method == wire.MethodInitialize:
+					result = `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"x","version":"1"}}`
+				case m.Method == wire.MethodToolsCall:
+					within.Store(ponged.Load() - before)
+				}
+				conn.WriteMessage(websocket.TextMessage, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, wire.Lookup(b, "id"), result))
+			}
+		}))
+		server.Listener.Close()
+		server.Listener = network
+		server.Start()
+		defer server.Close()
+		c := &caller{T: t, client: mcpclient.New(mcpclient.Config{Name: "up", URL: "ws" + strings.TrimPrefix(server.URL, "http"), Era: mcpclient.Legacy})}
+		defer c.client.Close()
+		c.client.DialThrough(func(ctx context.Context, _, addr string) (net.Conn, error) {
+			conn, err := network.Dial(ctx, "tcp", addr)
+			return slowConn{conn}, err
+		})
+		var err error
+		if c.session, err = c.client.Open(t.Context(), &bridge.Caller{ID: t.Name()}); err != nil {
+			t.Fatal(err)
+		}
+		defer c.session.Close()
+		if r := c.do(t.Context(), "ok", `{"text":"`+strings.Repeat("x", 4<<20)+`"}`); r.Err != nil || within.Load() < 10 {
+			t.Errorf("%d pongs, %v", within.Load(), r.Err)
 		}
 	})
 }

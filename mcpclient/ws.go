@@ -168,13 +168,12 @@ func (w *ws) write(r receiver) {
 		var err error
 		select {
 		case <-t.C:
-			w.extend()
-			err = w.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTime))
+			err = w.ping()
 		case text := <-w.pongs:
-			err = w.conn.WriteControl(websocket.PongMessage, []byte(text), time.Now().Add(writeTime))
+			err = w.pong(text)
 		case f := <-w.out:
 			f.of.setSent()
-			err = w.writeText(f.msg.B)
+			err = w.writeText(f.msg.B, t.C)
 			f.msg.Free()
 		case <-w.done:
 			return
@@ -190,14 +189,23 @@ func (w *ws) write(r receiver) {
 	}
 }
 
+func (w *ws) ping() error {
+	w.extend()
+	return w.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTime))
+}
+
+func (w *ws) pong(text string) error {
+	return w.conn.WriteControl(websocket.PongMessage, []byte(text), time.Now().Add(writeTime))
+}
+
 // extend gives the server more time if it has been heard: a long message may take long to arrive.
 func (w *ws) extend() {
 	w.conn.NetConn().SetReadDeadline(time.Unix(0, w.heard.Load()).Add(silentTime))
 }
 
 // writeText writes a message. Each part of it has writeTime, as a long one takes longer on a slow network, and shows
-// that the server is not gone.
-func (w *ws) writeText(msg []byte) error {
+// that the server is not gone. Pings and pongs go between the parts: a server may want them sooner than the end.
+func (w *ws) writeText(msg []byte, pings <-chan time.Time) error {
 	out, err := w.conn.NextWriter(websocket.TextMessage)
 	if err != nil {
 		return err
@@ -210,6 +218,16 @@ func (w *ws) writeText(msg []byte) error {
 		if len(part) == frameBytes {
 			w.heard.Store(time.Now().UnixNano())
 			w.extend()
+		}
+		select {
+		case <-pings:
+			err = w.ping()
+		case text := <-w.pongs:
+			err = w.pong(text)
+		default:
+		}
+		if err != nil {
+			return err
 		}
 	}
 	w.conn.SetWriteDeadline(time.Now().Add(writeTime))
