@@ -9,9 +9,11 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 )
 
 // A Guard is the transport of requests to URLs that others have named: a server, or a document of an
@@ -115,17 +117,23 @@ func (g *Guard) checkAddress(ip netip.Addr) error {
 // probeTime bounds the request with which a Guard finds out where its server is.
 const probeTime = 20 * time.Second
 
-// onceKnown returns a function that calls find until its answer is known, and then returns that.
+// onceKnown returns a function that calls find until its answer is known, and then returns that. Who comes
+// while find runs waits for its answer.
 func onceKnown(find func() (answer, known bool)) func() bool {
-	var mu sync.Mutex
-	var answer, known bool
+	var running singleflight.Group
+	var answer atomic.Pointer[bool] // nil until it is known
 	return func() bool {
-		mu.Lock()
-		defer mu.Unlock()
-		if !known {
-			answer, known = find()
+		if a := answer.Load(); a != nil {
+			return *a
 		}
-		return answer
+		found, _, _ := running.Do("", func() (any, error) {
+			a, known := find()
+			if known {
+				answer.Store(&a)
+			}
+			return a, nil
+		})
+		return found.(bool)
 	}
 }
 

@@ -10,7 +10,10 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func newTestGuard(t *testing.T, server string) *Guard {
@@ -91,6 +94,25 @@ func TestGuardAsksAgain(t *testing.T) {
 			t.Errorf("%d: %t", i, got)
 		}
 	}
+}
+
+// Who waits while a server is asked does not ask it again.
+func TestGuardAsksOnceForAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		private := onceKnown(func() (answer, known bool) {
+			time.Sleep(probeTime)
+			return false, false
+		})
+		begun := time.Now()
+		var wg sync.WaitGroup
+		for range 5 {
+			wg.Go(func() { private() })
+		}
+		wg.Wait()
+		if took := time.Since(begun); took != probeTime {
+			t.Errorf("it took %v", took)
+		}
+	})
 }
 
 // A name that leads to this computer is refused when it is dialed.
