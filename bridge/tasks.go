@@ -221,8 +221,8 @@ func tasksOf(ctx context.Context, sub Session, req *Request) (tasks [][]byte) {
 		reply.Free()
 		if n == 0 {
 			first = own
-		} else if string(cursor) == `""` && bytes.Equal(own, first) {
-			break // some servers end a list with an empty cursor, which begins it anew
+		} else if string(cursor) == `""` && (string(next) == `""` || bytes.Equal(own, first)) {
+			break // some servers end a list with an empty cursor, which begins it anew, changed perhaps
 		}
 		for raw := range wire.Elements(own) {
 			tasks = append(tasks, raw)

@@ -142,16 +142,21 @@ func TestTasksOfAllPages(t *testing.T) {
 	}
 }
 
-// The tasks of a server that ends their list with an empty cursor, or null, are there once.
+// The tasks of a server that ends their list with an empty cursor, or null, are there once, also if they change.
 func TestTasksOfEmptyCursor(t *testing.T) {
 	member := func(name, cursor string) Member {
 		return Member{Name: name, Source: newScripted(func(*Request) Reply {
 			return Result([]byte(`{"tasks":[{"taskId":"`+name+`"}],"nextCursor":`+cursor+`}`), nil)
 		})}
 	}
-	s := openBridge(t, &Caller{}, member("a", `""`), member("b", "null"))
+	asked := 0
+	runs := Member{Name: "c", Source: newScripted(func(*Request) Reply {
+		asked++
+		return Result(fmt.Appendf(nil, `{"tasks":[{"taskId":"c","ttl":%d}],"nextCursor":""}`, asked), nil)
+	})}
+	s := openBridge(t, &Caller{}, member("a", `""`), member("b", "null"), runs)
 	reply := s.Do(t.Context(), &Request{Method: wire.MethodTasksList})
-	if want := `{"tasks":[{"taskId":"a"},{"taskId":"b"}]}`; string(reply.Result) != want {
+	if want := `{"tasks":[{"taskId":"a"},{"taskId":"b"},{"taskId":"c","ttl":1}]}`; string(reply.Result) != want {
 		t.Errorf("the tasks are %.200s, %v, want %s", reply.Result, reply.Err, want)
 	}
 }

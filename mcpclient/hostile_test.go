@@ -476,6 +476,7 @@ func TestEmptyCursor(t *testing.T) {
 		{"the last page", map[string]string{
 			"": `"tools":[{"name":"ok"}],"nextCursor":"2"`, `"2"`: `"tools":[{"name":"two"}],"nextCursor":""`, `""`: `"tools":[{"name":"ok"}],"nextCursor":"2"`,
 		}, "ok two"},
+		{"the only page, which changes", map[string]string{"": `"tools":[{"name":"ok"}],"nextCursor":""`, `""`: `"tools":[{"name":"ok","title":"x"}],"nextCursor":""`}, "ok"},
 		{"no tools", map[string]string{"": `"tools":[],"nextCursor":""`, `""`: `"tools":[],"nextCursor":""`}, ""},
 		{"the second page", map[string]string{"": `"tools":[{"name":"ok"}],"nextCursor":""`, `""`: `"tools":[{"name":"two"}]`}, "ok two"},
 	} {

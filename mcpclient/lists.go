@@ -57,8 +57,8 @@ func (l *link) fetch(ctx context.Context, c *conn, r *reading) error {
 		items, next, more := splitPage(kind, result)
 		if page == 1 {
 			first = items
-		} else if string(cursor) == `""` && bytes.Equal(items, first) {
-			break // some servers end a list with an empty cursor, which begins it anew
+		} else if string(cursor) == `""` && (string(next) == `""` || bytes.Equal(items, first)) {
+			break // some servers end a list with an empty cursor, which begins it anew, changed perhaps
 		}
 		r.addPage(result, items)
 		for _, it := range unusable {
