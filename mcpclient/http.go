@@ -72,7 +72,7 @@ func (cfg *Config) redirected(resp *http.Response, asked *url.URL) *url.URL {
 }
 
 // bare returns a URL without its parts that may be secret.
-func bare(u *url.URL) string { return u.Scheme + "://" + u.Host + u.Path }
+func bare(u *url.URL) string { return u.Scheme + "://" + u.Host + u.EscapedPath() }
 
 // header returns the headers of the config, with the credentials in its URL.
 func (cfg *Config) header() http.Header {
@@ -166,6 +166,9 @@ func (e *statusError) passes() bool {
 
 func newStatusError(resp *http.Response, text string) *statusError {
 	if to, err := resp.Location(); err == nil && to.Host != "" && resp.StatusCode/100 == 3 {
+		if resp.Request != nil && resp.Request.Header.Get("Upgrade") != "" { // of a WebSocket
+			to.Scheme = strings.Replace(to.Scheme, "http", "ws", 1)
+		}
 		text = fmt.Sprintf("it redirects to %s: if that is right, put it in the config", bare(to))
 	}
 	challenge := strings.Join(resp.Header.Values("Www-Authenticate"), ",")

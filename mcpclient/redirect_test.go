@@ -161,7 +161,7 @@ func TestRedirectedToGet(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.Handle("/sse", proxy)
 	mux.Handle("/old", http.RedirectHandler("/sse", http.StatusMovedPermanently))
-	mux.Handle("/moved", http.RedirectHandler("/new", http.StatusMovedPermanently))
+	mux.Handle("/moved", http.RedirectHandler("/a%20new", http.StatusMovedPermanently))
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	defer server.CloseClientConnections()
@@ -169,8 +169,10 @@ func TestRedirectedToGet(t *testing.T) {
 	c.works("ok")
 	c.client.Close()
 	for _, transport := range []mcpclient.Transport{mcpclient.Auto, mcpclient.HTTP} {
-		open(t, mcpclient.Config{URL: server.URL + "/moved", Transport: transport}).unavailable("HTTP 301 Moved Permanently: it redirects to " + server.URL + "/new: if that is right, put it in the config")
+		open(t, mcpclient.Config{URL: server.URL + "/moved", Transport: transport}).unavailable("HTTP 301 Moved Permanently: it redirects to " + server.URL + "/a%20new: if that is right, put it in the config")
 	}
+	at := "ws" + strings.TrimPrefix(server.URL, "http")
+	open(t, mcpclient.Config{URL: at + "/moved"}).unavailable("it redirects to " + at + "/a%20new: if that is right, put it in the config")
 }
 
 // pathOf returns the path of a transport at a peer.Server.
