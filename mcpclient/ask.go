@@ -76,17 +76,17 @@ func (c *conn) forward(m *wire.Message, buf *wire.Buffer, from *call) {
 	}
 	method, params := m.Method, m.Params.Raw
 	c.start(func() {
-		defer buf.Free()
 		defer cancel()
 		result, err := c.cfg.callAsker(ctx, ask, method, params)
-		if !c.beginAnswer(id) {
-			return // canceled by the server
-		}
+		wanted := c.beginAnswer(id) // else canceled by the server
 		answer := wire.AppendResult(nil, []byte(id), result)
 		if err != nil {
 			answer = appendAskError([]byte(id), err)
 		}
-		c.answer(answer)
+		buf.Free() // which counts no longer, and the server may take long to accept the answer
+		if wanted {
+			c.answer(answer)
+		}
 	})
 }
 

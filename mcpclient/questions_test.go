@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -185,6 +186,50 @@ func TestAnswerToSlowServer(t *testing.T) {
 			t.Error(r.Err)
 		}
 	})
+}
+
+// A server that accepts no answers does not have the bridge keep its questions meanwhile.
+func TestQuestionsWithoutTheirAnswers(t *testing.T) {
+	const questions, size = 40, 2 << 20
+	answers := make(chan struct{}, questions)
+	measure := func() uint64 {
+		var m runtime.MemStats
+		for range 2 { // what is pooled goes with the second
+			runtime.GC()
+		}
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	var before, after uint64
+	o := newOdd(t, func(x *exchange) bool {
+		switch {
+		case x.Kind() == wire.Response:
+			answers <- struct{}{}
+			<-x.ctx.Done()
+		case x.Method == wire.MethodToolsCall:
+			before = measure()
+			long := strings.Repeat("x", size)
+			for i := range questions {
+				x.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"elicitation/create","params":{"message":"%s"}}`, i, long))
+				<-answers
+			}
+			after = measure()
+			x.result(`"content":[]`)
+		default:
+			return false
+		}
+		return true
+	})
+	c := asking(t, mcpclient.Config{URL: o.URL}, `{"elicitation":{}}`, func(context.Context, string, []byte) ([]byte, *toolformat.Error) {
+		return []byte(`{"action":"accept"}`), nil
+	})
+	if r := c.call("x"); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	if after > before+questions*size/2 {
+		t.Errorf("%d MiB are kept of %d", (after-before)>>20, questions*size>>20)
+	}
+	c.client.Close()
 }
 
 // A question ends with the call that it belongs to, whether or not the server says so.
