@@ -277,13 +277,26 @@ func (w *walk) executes() bool {
 				if i++; i == w.at {
 					return runs
 				}
-				if runs && strings.HasSuffix(arg, "m") && hasWord(w.names, "python") && isCode(w.args[i:], w.at-i) { // -m pip
-					return true
-				}
+			}
+			if command := w.module(arg, i); runs && command != nil && isCode(command, w.at-i) {
+				return true
 			}
 		}
 	}
 	return false
+}
+
+// module returns the command that an option of python for a module makes of what follows, the element at i or
+// the rest of the option; nil for any other option.
+func (w *walk) module(option string, i int) []string {
+	letters, name, ok := strings.Cut(option, "m")
+	switch {
+	case !ok || !hasWord(w.names, "python") || strings.ContainsAny(letters, "cWX"): // which have the rest
+		return nil
+	case name == "":
+		return w.args[i:]
+	}
+	return append([]string{name}, w.args[i+1:]...)
 }
 
 // takeOperand reports whether an operand is executed. last means that it decides about all that

@@ -145,6 +145,8 @@ pip3 install --upgrade --pre {x}
 pip3.12 download {x}
 python3 -m pip install {x}
 py -3 -Im pip install --upgrade {x}
+python -mpip install {x}
+python -Impip install {x}
 pip --python {x} list
 pip install -r {x}
 pip {x}
@@ -276,6 +278,8 @@ pip show {x}
 pip install --target {x} black
 pip install --target={x} black
 python3 -m pip show {x}
+python3 -mpip show {x}
+python3 -c "import m" {x}
 python3 -m pip install --target {x} black
 npm create vite@latest {x}
 npm init --scope {x} react-app
