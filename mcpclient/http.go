@@ -334,7 +334,7 @@ func (s *sse) send(ctx context.Context, msg *wire.Buffer, k *call) error {
 	}
 	refused := newStatusError(resp, s.cfg.snippet(bytes.TrimSpace(text)))
 	switch {
-	case k == nil || !s.up.Load() || refused.passes():
+	case k == nil || !s.up.Load() || refused.passes() && refused.code != http.StatusTooManyRequests: // which is not to be repeated at once
 		return refused
 	case mayEndSession(refused.code, text) && s.forgotten(ctx):
 		err := fmt.Errorf("%w (HTTP %d)", errSessionGone, refused.code)

@@ -180,7 +180,7 @@ func newSSE(t *testing.T, network *peer.Network, take func(*exchange) bool) *odd
 
 // A status with which a server of the legacy SSE transport refuses a call is what its caller reads.
 func TestPostRefused(t *testing.T) {
-	for status, text := range map[int]string{http.StatusRequestEntityTooLarge: "this is too large", http.StatusBadRequest: "no session"} {
+	for status, text := range map[int]string{http.StatusRequestEntityTooLarge: "this is too large", http.StatusBadRequest: "no session", http.StatusTooManyRequests: "not now"} {
 		synctest.Test(t, func(t *testing.T) {
 			network := peer.NewNetwork()
 			o := newSSE(t, network, func(x *exchange) bool {
