@@ -64,7 +64,7 @@ func runAdd(ctx context.Context, args []string, std streams) error {
 		}
 	}
 	a := &addition{flags: f, std: std, path: *path}
-	if err := a.read(); err != nil {
+	if err := a.read(ctx); err != nil {
 		return err
 	}
 	return a.run(ctx)

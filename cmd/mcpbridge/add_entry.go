@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,7 +22,7 @@ import (
 )
 
 // read makes the entry from the arguments.
-func (a *addition) read() (err error) {
+func (a *addition) read(ctx context.Context) (err error) {
 	if a.text, err = readConfig(a.path); err != nil {
 		return err
 	}
@@ -37,7 +39,7 @@ func (a *addition) read() (err error) {
 		return err
 	}
 	if a.flags.from != "" {
-		err = a.readRegistry(env, headers)
+		err = a.readRegistry(ctx, env, headers)
 	} else {
 		a.readCommand(env, headers)
 	}
@@ -65,18 +67,21 @@ func (a *addition) readCommand(env, headers []pair) {
 }
 
 // readRegistry takes what a server.json describes.
-func (a *addition) readRegistry(env, headers []pair) error {
+func (a *addition) readRegistry(ctx context.Context, env, headers []pair) error {
 	values, err := pairs("--value", a.flags.values, "=")
 	if err != nil {
 		return err
 	}
 	var data []byte
 	if a.flags.from == "-" {
-		data, err = file.ReadAll(a.std.in, registry.MaxSize)
+		data, err = readInput(ctx, a.std.in, func(in io.Reader) ([]byte, error) { return file.ReadAll(in, registry.MaxSize) })
 	} else {
 		data, err = file.Read(a.flags.from, registry.MaxSize)
 	}
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
 		return usagef("add: %s: %v", a.flags.from, err)
 	}
 	described, err := registry.Parse(data)

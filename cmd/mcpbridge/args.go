@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -101,11 +102,11 @@ func (c *argFlags) describe(w io.Writer, name, about string, schema json.RawMess
 }
 
 // object returns the JSON object of --args, which in may have.
-func (c *argFlags) object(in io.Reader) (json.RawMessage, error) {
+func (c *argFlags) object(ctx context.Context, in io.Reader) (json.RawMessage, error) {
 	raw := []byte(c.args)
 	if c.args == "-" {
 		var err error
-		if raw, err = io.ReadAll(in); err != nil {
+		if raw, err = readInput(ctx, in, io.ReadAll); err != nil {
 			return nil, err
 		}
 	}

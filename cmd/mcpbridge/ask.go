@@ -127,7 +127,7 @@ func runAsk(ctx context.Context, args []string, std streams) error {
 			format, err = answerFormat(*schema)
 		}
 		if err == nil {
-			parts, err = promptParts(words, *files, std.in)
+			parts, err = promptParts(ctx, words, *files, std.in)
 		}
 		return err
 	}
@@ -228,17 +228,19 @@ func listModels(ctx context.Context, models *stack.Models, std streams) error {
 }
 
 // promptParts returns the parts of a prompt: its words with standard input, and files.
-func promptParts(words, files []string, in io.Reader) ([]providers.Part, error) {
+func promptParts(ctx context.Context, words, files []string, in io.Reader) ([]providers.Part, error) {
 	text := strings.Join(words, " ")
 	if text == "-" {
 		text = ""
 	}
 	if piped(in) {
-		data, err := file.ReadAll(in, maxInput)
-		if err != nil {
+		data, err := readInput(ctx, in, func(in io.Reader) ([]byte, error) { return file.ReadAll(in, maxInput) })
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case err != nil:
 			return nil, usagef("ask: standard input: %v", err)
-		}
-		if !utf8.Valid(data) {
+		case !utf8.Valid(data):
 			return nil, usagef("ask: standard input is not text: attach files with --file")
 		}
 		text = strings.TrimSpace(text + "\n\n" + strings.TrimSpace(string(data)))

@@ -56,7 +56,7 @@ func TestPromptParts(t *testing.T) {
 		{"a folder", "", "", []string{dir}, "", "is a directory"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			parts, err := promptParts(strings.Fields(c.words), c.files, strings.NewReader(c.in))
+			parts, err := promptParts(t.Context(), strings.Fields(c.words), c.files, strings.NewReader(c.in))
 			if c.fails != "" {
 				if code := exitCode(t.Context(), err, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), c.fails) || code != exitUsage && c.name != "a folder" {
 					t.Errorf("%v (exit code %d), want %s", err, code, c.fails)

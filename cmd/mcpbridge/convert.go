@@ -16,7 +16,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
-func runConvert(_ context.Context, args []string, std streams) error {
+func runConvert(ctx context.Context, args []string, std streams) error {
 	f := newFlags("convert", "convert [--from FORMAT] --to FORMAT [FILE]",
 		"Converts tool definitions from FILE, or from standard input, to another format:\n"+
 			"one, a list, or several values one after another. Losses are reported on\n"+
@@ -46,7 +46,7 @@ func runConvert(_ context.Context, args []string, std streams) error {
 	case len(words) == 1:
 		name = words[0]
 	}
-	reading, err := readDefinitions(name, source, std, "mcpbridge tools list --format FORMAT --config")
+	reading, err := readDefinitions(ctx, name, source, std, "mcpbridge tools list --format FORMAT --config")
 	if err != nil {
 		return err
 	}
@@ -85,16 +85,19 @@ func parseFormat(command, flag, word string) (toolformat.Format, error) {
 
 // readDefinitions reads a file, or standard input for "-". An empty from means auto-detection.
 // instead is the command for a config.
-func readDefinitions(name string, from toolformat.Format, std streams, instead string) (*toolformat.Reading, error) {
+func readDefinitions(ctx context.Context, name string, from toolformat.Format, std streams, instead string) (*toolformat.Reading, error) {
 	var data []byte
 	var err error
 	if name == "-" {
 		name = "standard input"
-		data, err = io.ReadAll(std.in)
+		data, err = readInput(ctx, std.in, io.ReadAll)
 	} else {
 		data, err = os.ReadFile(name)
 	}
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
 		return nil, &exitError{exitUsage, err.Error()}
 	}
 	if config.IsConfig(data) {

@@ -106,7 +106,7 @@ func lintTools(ctx context.Context, f *sourceFlags, cfg *config.Config, std stre
 		}
 		return toolsOf(list), beside, p.report(std.err), nil
 	}
-	reading, err := readDefinitions(*f.file, "", std, "mcpbridge lint --config")
+	reading, err := readDefinitions(ctx, *f.file, "", std, "mcpbridge lint --config")
 	if err != nil {
 		return nil, nil, nil, err
 	}

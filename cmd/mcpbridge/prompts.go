@@ -25,7 +25,7 @@ func runPromptsGet(ctx context.Context, args []string, std streams) error {
 		case 0:
 			return usagef("prompts get: expected the name of a prompt (mcpbridge prompts list shows the names)")
 		case 1:
-			object, err = c.object(std.in)
+			object, err = c.object(ctx, std.in)
 			return err
 		}
 		return usagef("prompts get: unexpected argument %s: the arguments of a prompt are flags, as in --language go", hint.Quote(words[1]))

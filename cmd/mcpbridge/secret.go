@@ -89,7 +89,7 @@ func (f *sourceFlags) secretNames(args []string, most int) ([]string, error) {
 func readSecret(ctx context.Context, name string, std streams) (text []byte, err error) {
 	if in, ok := std.in.(*os.File); ok && term.IsTerminal(int(in.Fd())) {
 		text, err = askSecret(ctx, name, in, std.err)
-	} else if text, err = file.ReadAll(std.in, maxSecret); err == nil {
+	} else if text, err = readInput(ctx, std.in, func(in io.Reader) ([]byte, error) { return file.ReadAll(in, maxSecret) }); err == nil {
 		text = []byte(strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"))
 	}
 	switch {

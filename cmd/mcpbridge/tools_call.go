@@ -37,7 +37,7 @@ func runToolsCall(ctx context.Context, args []string, std streams) error {
 		case 0:
 			return usagef("tools call: expected the name of a tool (mcpbridge tools list shows the names)")
 		case 1:
-			object, err = c.object(std.in)
+			object, err = c.object(ctx, std.in)
 			return err
 		}
 		return usagef("tools call: unexpected argument %s: the arguments of the tool are flags, as in --city Rome, or one JSON object, as in --args '{\"city\": \"Rome\"}'", hint.Quote(words[1]))
