@@ -320,7 +320,7 @@ func (c *Client) reportChanges(known, list *bridge.List) {
 	}
 	var changed []string
 	for _, it := range list.Items {
-		if old, ok := known.Find(it.Key); ok && string(old.Raw) != string(it.Raw) {
+		if old, ok := known.Find(it.Key); ok && !alike(old.Raw, it.Raw) {
 			changed = append(changed, it.Key[:min(len(it.Key), 100)])
 		}
 	}
@@ -328,6 +328,11 @@ func (c *Client) reportChanges(known, list *bridge.List) {
 		const most = 20
 		c.cfg.throttle.Log(slog.LevelWarn, "definitions have changed", "list", known.Kind.Member(), "count", len(changed), "names", changed[:min(len(changed), most)])
 	}
+}
+
+// alike reports whether two definitions say the same. A server may write them differently in each era.
+func alike(a, b []byte) bool {
+	return bytes.Equal(a, b) || bytes.Equal(wire.AppendCanonical(nil, a), wire.AppendCanonical(nil, b))
 }
 
 // isStale reports whether an attempt to connect has failed since the lists were read.

@@ -212,21 +212,23 @@ func TestListFault(t *testing.T) {
 }
 
 // A tool with a hidden character in its name is left out, named, and cannot be called. Changed
-// definitions are logged.
+// definitions are logged, and not those that are only written differently, as by a server in its other era.
 func TestHiddenNames(t *testing.T) {
 	sourcetest.NoLeaks(t)
 	s := growing(true)
-	s.Tools = `{"name":"ec\u200bho"},{"name":"grow","description":"a\u202eb","annotations":{"readOnlyHint":true}}`
+	s.Tools = `{"name":"ec\u200bho"},{"name":"grow","description":"a\u202eb","annotations":{"readOnlyHint":true}},{"name":"same","inputSchema":{"type":"object"}}`
 	take := s.Take
 	s.Take = func(c *peer.Call) {
-		s.Update(func() { s.Tools = strings.Replace(s.Tools, "a\\u202eb", "changed", 1) })
+		s.Update(func() {
+			s.Tools = strings.NewReplacer("a\\u202eb", "changed", `"name":"same","inputSchema":{"type":"object"}`, `"inputSchema": {"type":"object"}, "name":"same"`).Replace(s.Tools)
+		})
 		take(c)
 	}
 	logged := &logBuffer{}
 	command, env := s.Child(t)
 	c := open(t, mcpclient.Config{Command: command, Env: env, Untrusted: true, Log: slog.New(slog.NewTextHandler(logged, nil))})
 	l, err := c.session.List(t.Context(), bridge.Tools)
-	if err != nil || len(l.Items) != 1 || l.Items[0].Repeatable || !l.Items[0].Untrusted || !strings.Contains(string(l.Items[0].Raw), `a\\u202eb`) {
+	if err != nil || len(l.Items) != 2 || l.Items[0].Repeatable || !l.Items[0].Untrusted || !strings.Contains(string(l.Items[0].Raw), `a\\u202eb`) {
 		t.Fatalf("the list is %+v, %v", l, err)
 	}
 	if extra := l.Items[0].Tool().Extra; strings.Contains(string(extra), "readOnlyHint") {
