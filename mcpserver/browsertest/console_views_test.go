@@ -121,3 +121,24 @@ func (b *running) post(t *testing.T, token, session, message string) http.Header
 	}
 	return answer.Header
 }
+
+// On a phone all views, and what signs out, are in sight, also if a server has failed, and no heading of a table is
+// broken within a word.
+func TestConsoleNarrow(t *testing.T) {
+	program, browser := build(t), startBrowser(t)
+	bridge := serve(t, program, object{"mcpServers": object{"gallery": upstreamOf("gallery", nil), "gone": object{"command": "no-such-program"}}})
+	tab := browser.console(t, bridge)
+	if err := chromedp.Do(tab.ctx, chromedp.EmulateViewport(360, 740)); err != nil {
+		t.Fatal(err)
+	}
+	tab.see(t, `document.querySelector("nav .badge")`)
+	tab.see(t, `innerWidth === 360 && document.querySelector("nav").scrollWidth <= document.querySelector("nav").clientWidth`)
+	tab.open(t, bridge, url.Values{"view": {"tools"}, "name": {"gallery__order"}})
+	tab.click(t, "Providers")
+	tab.see(t, `[...document.querySelectorAll("th")].some((h) => h.textContent === "Provider")`)
+	tab.see(t, `[...document.querySelectorAll("th")].filter((h) => /^\w+$/.test(h.textContent)).every((h) => {
+		const inside = document.createRange();
+		inside.selectNodeContents(h);
+		return new Set([...inside.getClientRects()].map((r) => r.top)).size === 1;
+	})`)
+}
