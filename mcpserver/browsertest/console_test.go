@@ -38,6 +38,13 @@ func TestConsole(t *testing.T) {
 	tab.see(t, `document.querySelector(".way-in-time")?.textContent.includes("progress 3 of 3 number 3")`)
 	tab.look(t, "tools")
 
+	// A call that is canceled while its answer streams is no exception of the page.
+	tab.do(t, `(() => { const to = document.querySelector(".field input, .field textarea"); to.value = "-3"; to.dispatchEvent(new Event("input", {bubbles: true})); })()`)
+	tab.do(t, `document.querySelector(".run button.primary").click()`)
+	tab.see(t, `document.querySelector(".run progress[value]")`)
+	tab.click(t, "Cancel")
+	tab.see(t, `document.querySelector(".outcome .failed")?.textContent === "canceled"`)
+
 	tab.press(t, "Traffic")
 	tab.see(t, `document.querySelector(".calls [role=option] b")?.textContent === "count"`)
 	tab.do(t, `document.querySelector("[role=option]").click()`)

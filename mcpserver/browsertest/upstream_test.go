@@ -75,6 +75,10 @@ func upstream(in io.Reader, out io.Writer) {
 			}}}
 		case "tools/call":
 			to := m.Params.Arguments.To
+			if to < 0 { // it begins, and never ends
+				answers.Encode(object{"jsonrpc": "2.0", "method": "notifications/progress", "params": object{"progressToken": m.Params.Meta.ProgressToken, "progress": 1, "total": -to}})
+				continue
+			}
 			for i := range to {
 				answers.Encode(object{"jsonrpc": "2.0", "method": "notifications/progress", "params": object{
 					"progressToken": m.Params.Meta.ProgressToken, "progress": i + 1, "total": to, "message": fmt.Sprintf("number %d", i+1),

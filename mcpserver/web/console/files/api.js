@@ -129,6 +129,6 @@ async function* parts(stream) {
 			yield value;
 		}
 	} finally {
-		reader.cancel();
+		reader.cancel().catch(() => {}); // of a request that was given up
 	}
 }
