@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // A signal ends a command that reads standard input: what that is may never end.
@@ -39,5 +41,15 @@ func TestInputInterrupted(t *testing.T) {
 				t.Errorf("got exit code %d, %q and %q, want %d and no word", code, &out, &said, exitInterrupted)
 			}
 		})
+	}
+}
+
+// A picture that is not saved is shown with its size.
+func TestSizeOfContent(t *testing.T) {
+	for data, want := range map[string]string{"aGVsbG8=": "[image, image/png, 5 bytes: --out DIR saves it]\n", "aGVs": "[image, image/png, 3 bytes: --out DIR saves it]\n"} {
+		var out bytes.Buffer
+		if err := save(&out, "", 1, &toolformat.Content{Type: "image", MimeType: "image/png", Data: data}); err != nil || out.String() != want {
+			t.Errorf("%s: got %q, %v", data, &out, err)
+		}
 	}
 }

@@ -146,7 +146,7 @@ func printResult(w io.Writer, result *toolformat.Result, dir string) error {
 // save writes a binary block to a file in dir and prints its name. Without dir it prints a summary.
 func save(w io.Writer, dir string, n int, c *toolformat.Content) error {
 	if dir == "" {
-		fmt.Fprintf(w, "[%s, %s, %d bytes: --out DIR saves it]\n", c.Type, c.MimeType, base64.StdEncoding.DecodedLen(len(c.Data)))
+		fmt.Fprintf(w, "[%s, %s, %d bytes: --out DIR saves it]\n", c.Type, c.MimeType, base64.RawStdEncoding.DecodedLen(len(strings.TrimRight(c.Data, "="))))
 		return nil
 	}
 	bytes, err := base64.StdEncoding.DecodeString(c.Data)
