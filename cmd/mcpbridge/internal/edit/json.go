@@ -36,6 +36,9 @@ func parseJSON(text []byte) (document, error) {
 		if _, scanErr := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &line, &column); scanErr != nil {
 			return nil, errors.New("not JSON with comments")
 		}
+		if body := bytes.TrimRight(text, " \t\r\n"); line > lineOf(text, len(body)) {
+			return nil, errorAt(lineOf(text, len(body)), "not JSON with comments: the file ends too early")
+		}
 		return nil, errorAt(line, "not JSON with comments from column %d on", column)
 	}
 	if d.root, err = d.node(&root); err != nil {

@@ -32,6 +32,8 @@ func TestReadMistakes(t *testing.T) {
 	}{
 		{JSON, "[1]", "line 1: the file is a list: expected an object"},
 		{JSON, "{\n\"a\": secret}", "line 2: not JSON with comments from column 6 on"},
+		{JSON, "{\n\"a\": {", "line 2: not JSON with comments: the file ends too early"},
+		{JSON, "{\"a\": {}\n\n", "line 1: not JSON with comments: the file ends too early"},
 		{JSON, "{\"a\": \"\xff\"}", "not UTF-8"},
 		{JSON, `{"a": ` + deep, "line 1: nested deeper than 100 levels"},
 		{TOML, "a = 1\na = 2", "line 2: not TOML: "},
