@@ -33,7 +33,7 @@ type control struct {
 	desk    *policy.Desk // of the calls that wait for a person
 	stacks  func() []*stack.Stack
 	quotas  func() []rates.Quota
-	end     func()                                                                // ends the program
+	end     func(why string)                                                      // ends the program
 	refuse  func() int64                                                          // how often it has refused; nil for a daemon
 	reload  func() error                                                          // reads the config anew; nil without one
 	open    func() string                                                         // returns an address of the console, good for one browser; nil without a console
@@ -135,7 +135,7 @@ func (c *control) run(ctx context.Context, command *daemon.Command, out io.Write
 	}
 	done, ends, err := c.change(ctx, command)
 	if ends {
-		defer c.end()
+		defer c.end("mcpbridge " + command.Name)
 	}
 	if err != nil {
 		return fail(err)
@@ -354,7 +354,7 @@ func (c *control) answerCommands(ctx context.Context, log *slog.Logger) (stop fu
 }
 
 // newControl returns the control of a program that serves. Its counts must be closed.
-func (l *live) newControl(book *logbook.Book, listen string, end func()) *control {
+func (l *live) newControl(book *logbook.Book, listen string, end func(why string)) *control {
 	version, _ := build()
 	c := &control{
 		about: processState{Kind: "serve", Config: l.cfg.Path, Listen: listen, TLS: l.cfg.TLS.Cert != "", Version: version, Since: time.Now()},

@@ -73,7 +73,7 @@ func runDaemon(ctx context.Context, args []string, std streams) error {
 	defer counts.Close()
 	commands := &control{
 		about: processState{Kind: "daemon", Config: place.Config, Version: version, Since: time.Now()},
-		book:  f.book, counts: counts, desk: pool.Approvals, quotas: pool.Buckets.Quotas, stacks: w.stacks, end: end,
+		book:  f.book, counts: counts, desk: pool.Approvals, quotas: pool.Buckets.Quotas, stacks: w.stacks, end: func(string) { end() },
 		reload: w.reload,
 	}
 	server := &daemon.Server{Version: version, Config: place.Config, Window: w.open, Command: commands.run}

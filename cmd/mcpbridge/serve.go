@@ -101,7 +101,7 @@ func (l *live) serve(ctx context.Context, book *logbook.Book, std streams) error
 		scheme, ln = "https", tls.NewListener(ln, l.entry.tls())
 	}
 	l.serveModels()
-	commands := l.newControl(book, address.String(), func() { end(nil) })
+	commands := l.newControl(book, address.String(), func(why string) { end(errors.New(why)) })
 	defer commands.counts.Close()
 	l.console = &ownConsole{live: l, control: commands, address: scheme + "://" + address.String()}
 	commands.open, commands.drain = l.console.url, l.drain
