@@ -39,7 +39,7 @@ func runOpen(ctx context.Context, args []string, std streams) error {
 	case len(found) == 0 && len(failed) > 0:
 		return &exitError{exitAway, "open: " + failed[0]}
 	case len(found) == 0:
-		return &exitError{exitAway, "open: no mcpbridge serve of yours is running"}
+		return &exitError{exitAway, "open: no mcpbridge serve of yours is running (mcpbridge serve starts one)"}
 	}
 	for _, address := range found {
 		if r.json {
