@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"testing"
 	"time"
 )
@@ -84,7 +85,15 @@ func TestLeaseInCluster(t *testing.T) {
 		t.Errorf("holder %+v after %+v", h, first)
 	}
 	b := leases[(holder+2)%3].bucket
-	put(t, b, "y", "1", 0) // which opens the stream, if that has not been done yet
+	for end := time.Now().Add(patience); ; { // a write opens the stream, if that has not been done yet
+		_, err := b.Put(t.Context(), "y", []byte("1"), 0)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, ErrUnavailable) || time.Now().After(end) { // the servers that are left may still elect a leader
+			t.Fatal(err)
+		}
+	}
 	if r := b.stream.CachedInfo().Config.Replicas; r != 3 {
 		t.Errorf("%d replicas", r)
 	}
