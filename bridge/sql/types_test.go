@@ -152,7 +152,7 @@ func TestPostgresTimes(t *testing.T) {
 		if name, value, ok := strings.Cut(parameter, "="); ok {
 			all := u.Query()
 			all.Set(name, value)
-			u.RawQuery = all.Encode()
+			u.RawQuery = strings.ReplaceAll(all.Encode(), "+", "%20") // a plus is one in a URL of PostgreSQL
 		}
 		zoned := openShop(t, postgresDialect, "", fmt.Sprintf(`{"type":"sql","url":%q}`, u))
 		want(t, parameter, zoned.query(`SELECT timestamptz '2024-01-02 03:04:05+00' AS v`, `{}`), `[{"v":"`+wanted+`"}]`)
