@@ -226,6 +226,24 @@ func TestRemovedOften(t *testing.T) {
 	})
 }
 
+// So do the calls of a file that is removed before there is an old one.
+func TestRemovedFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path, bank, log := filepath.Join(t.TempDir(), "ledger.jsonl"), &tools{}, &bytes.Buffer{}
+		c := dial(t, open(t, ledger.Options{Path: path, Log: slog.New(slog.NewTextHandler(log, nil))}), bank)
+		c.expect(c.call("pay", key), `"n":1`)
+		if err := os.Remove(path); err != nil {
+			t.Skip("the system does not remove an open file")
+		}
+		time.Sleep(time.Minute) // in the bubble
+		c.call("pay", `,"idempotencyKey":"other"`)
+		c.expect(c.call("pay", key), `"n":1`)
+		if bank.paid != 2 || log.Len() > 0 {
+			t.Errorf("paid %d times, want 2: %s", bank.paid, log)
+		}
+	})
+}
+
 // onePaid returns the path of a ledger with the call of a key, and its lines.
 func onePaid(t *testing.T) (path string, lines []byte, bank *tools) {
 	path, bank = filepath.Join(t.TempDir(), "ledger.jsonl"), &tools{}

@@ -53,6 +53,9 @@ func (f *File) followMoved() error {
 	if err != nil {
 		return err
 	}
+	if _, err := os.Stat(f.Old(1)); f.before == nil && errors.Is(err, fs.ErrNotExist) {
+		return nil // there has been no old file: another program has taken the file away
+	}
 	for n := 1; n <= f.Keep; n++ {
 		info, err := os.Stat(f.Old(n))
 		if err == nil && f.isBefore(info) { // the first of those that came after is in the place of the file
