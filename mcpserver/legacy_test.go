@@ -31,13 +31,26 @@ func TestLegacyItem(t *testing.T) {
 	}
 }
 
-// Members that are null, as encoders write what is not there, are left out of all lists.
+// Members that are null, as encoders write what is not there, are left out of all lists, also below those that MCP defines.
 func TestLegacyNull(t *testing.T) {
-	it, err := bridge.NewItem(bridge.Prompts, []byte(`{"description":null,"name":"a","arguments":null,"_meta":{"b":null}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if it = legacyItem(bridge.Prompts, it); string(it.Raw) != `{"name":"a","_meta":{"b":null}}` {
-		t.Errorf("%s", it.Raw)
+	for _, c := range []struct {
+		kind             bridge.ListKind
+		definition, want string
+	}{
+		{bridge.Prompts, `{"description":null,"name":"a","arguments":null,"_meta":{"b":null}}`, `{"name":"a","_meta":{"b":null}}`},
+		{bridge.Prompts, `{"name":"a","arguments":[{"name":"b","title":null,"required":null}, {"name":"null","description":""}]}`,
+			`{"name":"a","arguments":[{"name":"b"},{"name":"null","description":""}]}`},
+		{bridge.Resources, `{"uri":"a:b","name":"a","annotations":{"audience":null,"priority":1},"icons":[{"src":"c","sizes":null}]}`,
+			`{"uri":"a:b","name":"a","annotations":{"priority":1},"icons":[{"src":"c"}]}`},
+		{bridge.Tools, `{"name":"a","annotations":{"title":null,"readOnlyHint":true,"idempotentHint":null},"execution":{"taskSupport":null},"inputSchema":{"type":"object","default":{"b":null}},"x":{"y":null}}`,
+			`{"name":"a","annotations":{"readOnlyHint":true},"execution":{},"inputSchema":{"type":"object","default":{"b":null}},"x":{"y":null}}`},
+	} {
+		it, err := bridge.NewItem(c.kind, []byte(c.definition))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if it = legacyItem(c.kind, it); string(it.Raw) != c.want {
+			t.Errorf("%s became\n%s, want\n%s", c.definition, it.Raw, c.want)
+		}
 	}
 }

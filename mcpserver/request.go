@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -195,8 +196,11 @@ type legacyKey struct{}
 // input schema is of type object, as arguments always are, and an output schema that is not is removed.
 func legacyItem(kind bridge.ListKind, it bridge.Item) bridge.Item {
 	for key, value := range wire.Members(it.Raw) {
-		if string(value) == "null" {
+		switch {
+		case string(value) == "null":
 			it.Raw = wire.CutMember(it.Raw, key)
+		case slices.Contains([]string{"annotations", "arguments", "execution", "icons"}, key):
+			it.Raw = wire.SetMember(it.Raw, key, withoutNull(value))
 		}
 	}
 	if kind != bridge.Tools {
@@ -219,6 +223,31 @@ func legacyItem(kind bridge.ListKind, it bridge.Item) bridge.Item {
 		it.Raw = wire.CutMember(it.Raw, "outputSchema")
 	}
 	return it
+}
+
+// withoutNull returns a JSON value without the members of its objects that are null.
+func withoutNull(raw []byte) []byte {
+	if !bytes.Contains(raw, []byte("null")) {
+		return raw
+	}
+	for key, value := range wire.Members(raw) {
+		if string(value) == "null" {
+			raw = wire.CutMember(raw, key)
+		} else if own := withoutNull(value); len(own) < len(value) {
+			raw = wire.SetMember(raw, key, own)
+		}
+	}
+	if raw[0] != '[' {
+		return raw
+	}
+	own := []byte{'['}
+	for value := range wire.Elements(raw) {
+		if len(own) > 1 {
+			own = append(own, ',')
+		}
+		own = append(own, withoutNull(value)...)
+	}
+	return append(own, ']')
 }
 
 // isOdd reports whether a schema has another form than that of a tool of the legacy era, whose properties are objects, and
