@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/providers"
@@ -16,8 +17,8 @@ import (
 // edits its history gets that history. Of the principal with the most bytes the oldest is evicted
 // first: nobody can evict what belongs to those that use less.
 type hiddenRounds struct {
-	maxSize int      // bytes
-	opts    *Options // those of the first Server: see Server.With
+	maxSize int                     // bytes
+	opts    atomic.Pointer[Options] // of the latest Server: see Server.With
 
 	mu      sync.Mutex // guards what follows
 	entries map[digest]*entry
@@ -59,7 +60,9 @@ const KeepBroken = 5 * time.Minute
 const entrySize = 400
 
 func newHiddenRounds(maxSize int, opts *Options) *hiddenRounds {
-	return &hiddenRounds{maxSize: maxSize, opts: opts, entries: map[digest]*entry{}, own: map[string]*ownRounds{}}
+	h := &hiddenRounds{maxSize: maxSize, entries: map[digest]*entry{}, own: map[string]*ownRounds{}}
+	h.opts.Store(opts)
+	return h
 }
 
 // named returns the digest of a conversation that is kept under a name.

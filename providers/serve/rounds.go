@@ -153,7 +153,7 @@ func (v *clientView) handOut(run *providers.Run, set *providers.ToolSet, f toolf
 	ids = map[string]string{}
 	for _, c := range run.WaitingCalls() {
 		own := *c
-		own.ID = prefix + v.rounds.opts.NewID()
+		own.ID = prefix + v.rounds.opts.Load().NewID()
 		if arguments, err := set.Arguments(f, c); err == nil {
 			own.Arguments = arguments
 		}

@@ -92,7 +92,9 @@ func New(o Options) *Server {
 // With returns a server with other options in place of s. It has what s keeps of conversations, also of requests that
 // are in progress there, which its limits count, too. NewID, Keep and Kept stay those of s.
 func (s *Server) With(o Options) *Server {
+	o.NewID, o.Keep, o.Kept = s.opts.NewID, s.opts.Keep, s.opts.Kept
 	next := &Server{opts: o.withDefaults(), rounds: s.rounds, admission: s.admission}
+	next.rounds.opts.Store(&next.opts)
 	next.admission.set(&next.opts)
 	return next
 }

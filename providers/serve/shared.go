@@ -33,16 +33,17 @@ func shareKey(owner, id string) (principal, key string) {
 // share tells all nodes of an answer, whose client may have left.
 func (h *hiddenRounds) share(ctx context.Context, e *entry, id string, a *keptAnswer) {
 	defer close(e.sharing)
-	if h.opts.Keep == nil {
+	opts := h.opts.Load()
+	if opts.Keep == nil {
 		return
 	}
-	packed, err := a.pack(h.opts.MaxBody)
+	packed, err := a.pack(opts.MaxBody)
 	if err == nil {
 		principal, key := shareKey(e.principal, id)
-		err = h.opts.Keep(context.WithoutCancel(ctx), principal, key, packed)
+		err = opts.Keep(context.WithoutCancel(ctx), principal, key, packed)
 	}
 	if err != nil {
-		h.opts.Log.Warn("a response is kept by this node alone", "error", err)
+		opts.Log.Warn("a response is kept by this node alone", "error", err)
 		return
 	}
 	h.mu.Lock()
@@ -75,11 +76,11 @@ func (h *hiddenRounds) answer(ctx context.Context, v *visit, owner, id string) (
 	own := h.entries[named(owner, id)]
 	alone := own != nil && !own.shared
 	h.mu.Unlock()
-	if alone || id == "" || h.opts.Kept == nil {
+	if alone || id == "" || h.opts.Load().Kept == nil {
 		return own, nil
 	}
 	principal, key := shareKey(owner, id)
-	packed, err := h.opts.Kept(ctx, principal, key)
+	packed, err := h.opts.Load().Kept(ctx, principal, key)
 	switch {
 	case err != nil && own == nil:
 		return nil, h.away(err)
@@ -103,7 +104,7 @@ func (h *hiddenRounds) unpack(v *visit, owner, id string, packed []byte) (*entry
 	case errors.Is(err, errCrowded):
 		return nil, busy(err)
 	case err != nil || a.Run == nil:
-		h.opts.Log.Warn("a response that all nodes keep cannot be read: is it of another version?", "error", err)
+		h.opts.Load().Log.Warn("a response that all nodes keep cannot be read: is it of another version?", "error", err)
 		return nil, nil
 	}
 	return &entry{key: named(owner, id), principal: owner, messages: a.Run.Messages, ids: a.IDs, item: a.Items[id], items: a.Items}, nil
@@ -111,7 +112,7 @@ func (h *hiddenRounds) unpack(v *visit, owner, id string, packed []byte) (*entry
 
 // forgetAll removes an answer at all nodes, and here once that is done.
 func (h *hiddenRounds) forgetAll(ctx context.Context, e *entry, id string) *endpoint.Error {
-	if h.opts.Keep != nil {
+	if h.opts.Load().Keep != nil {
 		if e.sharing != nil {
 			select { // else it would come back
 			case <-e.sharing:
@@ -120,7 +121,7 @@ func (h *hiddenRounds) forgetAll(ctx context.Context, e *entry, id string) *endp
 			}
 		}
 		principal, key := shareKey(e.principal, id)
-		if err := h.opts.Keep(ctx, principal, key, nil); err != nil {
+		if err := h.opts.Load().Keep(ctx, principal, key, nil); err != nil {
 			return h.away(err)
 		}
 	}
@@ -130,6 +131,6 @@ func (h *hiddenRounds) forgetAll(ctx context.Context, e *entry, id string) *endp
 
 // away returns the error of a request for what all nodes keep, while that is not known.
 func (h *hiddenRounds) away(err error) *endpoint.Error {
-	h.opts.Log.Warn("what all nodes keep of conversations cannot be reached", "error", err)
+	h.opts.Load().Log.Warn("what all nodes keep of conversations cannot be reached", "error", err)
 	return &endpoint.Error{Status: http.StatusServiceUnavailable, Message: "what is kept of conversations cannot be reached now: try again", After: time.Second}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -88,14 +89,20 @@ type shelfNode struct {
 
 func (s *shelf) node(t *testing.T) *shelfNode {
 	n := &shelfNode{T: t}
-	n.Server = serve.New(serve.Options{
-		Toolbox: providers.NewToolbox(nil), MaxBody: 100_000, Keep: s.keep, Kept: s.kept, Log: slog.New(slog.NewTextHandler(&n.log, nil)),
+	o := n.options(&n.log, 100_000)
+	o.Keep, o.Kept = s.keep, s.kept
+	n.Server = serve.New(o)
+	return n
+}
+
+func (n *shelfNode) options(log io.Writer, maxBody int64) serve.Options {
+	return serve.Options{
+		Toolbox: providers.NewToolbox(nil), MaxBody: maxBody, Log: slog.New(slog.NewTextHandler(log, nil)),
 		Model: func(string) (providers.Candidate, providers.Settings, error) {
 			return providers.Candidate{Provider: answering{}, Model: "m"}, providers.Settings{}, nil
 		},
 		Caller: func(*http.Request) bridge.Caller { return bridge.Caller{Principal: bridge.Principal{Name: "ann"}} },
-	})
-	return n
+	}
 }
 
 func (n *shelfNode) send(method, path, body string) *httptest.ResponseRecorder {
@@ -228,5 +235,22 @@ func TestSharedTooLarge(t *testing.T) {
 	n.expect("GET", path, 200)
 	if len(s.values) != 0 || !strings.Contains(n.log.String(), "expected at most 100000") {
 		t.Error(len(s.values), n.log.String())
+	}
+}
+
+// After With the new limit and the new log are those of what all nodes keep, too.
+func TestSharedWith(t *testing.T) {
+	s := &shelf{values: map[string]string{}}
+	n := s.node(t)
+	var log bytes.Buffer
+	n.Server = n.With(n.options(&log, 200_000))
+	n.store(`"input":"` + strings.Repeat("x", 30_000) + `"`)
+	if len(s.values) != 1 || n.log.Len() > 0 {
+		t.Error(len(s.values), n.log.String())
+	}
+	n.Server = n.With(n.options(&log, 70_000))
+	n.store(`"input":"` + strings.Repeat("y", 30_000) + `"`)
+	if len(s.values) != 1 || n.log.Len() > 0 || !strings.Contains(log.String(), "expected at most 70000") {
+		t.Error(len(s.values), n.log.String(), log.String())
 	}
 }

@@ -55,7 +55,7 @@ func (s *Server) stored(w http.ResponseWriter, r *http.Request, id string) {
 
 // keptWhile says which responses are kept.
 func (h *hiddenRounds) keptWhile() string {
-	if h.opts.Kept != nil {
+	if h.opts.Load().Kept != nil {
 		return "one is only kept with store, and for as long as the nodes of the bridge keep conversations"
 	}
 	return "one is only kept with store, for at most " + keepFor.String() + ", and while the bridge runs that has made it"
