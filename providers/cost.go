@@ -13,18 +13,14 @@ import (
 type ModelInfo struct {
 	Input, Output float64
 	Cached        float64 // of input that is read from a cache
-	Written       float64 // of input that is written to a cache; 0 means that of Input
+	Written       float64 // of input that is written to a cache
 	Window        int     // tokens of its context window; 0 means unknown
 }
 
 // Cost returns what a usage costs, in US dollars.
 func (m *ModelInfo) Cost(u Usage) float64 {
-	written := m.Written
-	if written == 0 {
-		written = m.Input
-	}
 	plain := max(0, u.Input-u.Cached-u.CacheWrite)
-	return (float64(plain)*m.Input + float64(u.Cached)*m.Cached + float64(u.CacheWrite)*written + float64(u.Output)*m.Output) / 1e6
+	return (float64(plain)*m.Input + float64(u.Cached)*m.Cached + float64(u.CacheWrite)*m.Written + float64(u.Output)*m.Output) / 1e6
 }
 
 // A Ledger keeps what callers have spent. It may be used from many goroutines at once.

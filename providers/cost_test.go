@@ -40,7 +40,7 @@ func TestCost(t *testing.T) {
 		t.Error(got)
 	}
 	info.Written = 0
-	if got := info.Cost(u); math.Abs(got-(2+0.6+2+5)) > 1e-9 {
+	if got := info.Cost(u); math.Abs(got-(2+0.6+5)) > 1e-9 {
 		t.Error(got)
 	}
 }

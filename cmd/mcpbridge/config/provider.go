@@ -225,12 +225,12 @@ func readPrices(d *decoder, n node) ([]Price, bool) {
 		if !isGlob(m.name) {
 			d.errorf(m.key(), "expected the name of a model, or a pattern such as gpt-5*")
 		}
-		var in, out, cached *float64
+		var in, out, cached, written *float64
 		d.object(m, keySet{
 			"input":   {take: into(&in, readRatio)},
 			"output":  {take: into(&out, readRatio)},
 			"cached":  {take: into(&cached, readRatio)},
-			"written": {take: func(d *decoder, n node) { into(&p.Written, readDollars)(d, n) }},
+			"written": {take: into(&written, readRatio)},
 			"window":  {take: into(&p.Window, readCount)},
 		})
 		if in == nil || out == nil {
@@ -239,15 +239,10 @@ func readPrices(d *decoder, n node) ([]Price, bool) {
 			}
 			continue
 		}
-		p.Input, p.Output, p.Cached = *in, *out, *cmp.Or(cached, in)
+		p.Input, p.Output, p.Cached, p.Written = *in, *out, *cmp.Or(cached, in), *cmp.Or(written, in)
 		all = append(all, p)
 	}
 	return all, ok
-}
-
-func readDollars(d *decoder, n node) (float64, bool) {
-	f, ok := readRatio(d, n)
-	return *f, ok
 }
 
 // efforts are the words for how much a model thinks.

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"path"
 	"strings"
 
@@ -12,7 +13,7 @@ import (
 // listPrices are the vendors' list prices of November 2026, for contexts of usual length, by globs of model
 // names. The first that matches counts.
 func listPrices() []config.Price {
-	return []config.Price{
+	all := []config.Price{
 		{Model: "claude-fable-5*", Input: 10, Output: 50, Cached: 1, Written: 12.5, Window: 1_000_000},
 		{Model: "claude-opus-5-5*", Input: 4, Output: 20, Cached: 0.2, Written: 5, Window: 1_000_000},
 		{Model: "claude-opus-5*", Input: 5, Output: 25, Cached: 0.5, Written: 6.25, Window: 1_000_000},
@@ -33,6 +34,10 @@ func listPrices() []config.Price {
 		{Model: "gemini-3.1-pro*", Input: 2, Output: 12, Cached: 0.2, Window: 1_048_576},
 		{Model: "gemini-3.5-flash*", Input: 1.5, Output: 9, Cached: 0.15, Window: 1_048_576},
 	}
+	for i := range all {
+		all[i].Written = cmp.Or(all[i].Written, all[i].Input)
+	}
+	return all
 }
 
 // infoOf returns the function that knows the models of a config: its own prices come first, and models of

@@ -24,7 +24,7 @@ func TestPrices(t *testing.T) {
 		}
 	}
 	for _, p := range listPrices() {
-		if _, err := bridge.Match(p.Model, ""); err != nil || p.Input <= 0 || p.Output <= p.Input || p.Cached >= p.Input {
+		if _, err := bridge.Match(p.Model, ""); err != nil || p.Input <= 0 || p.Output <= p.Input || p.Cached >= p.Input || p.Written < p.Input {
 			t.Errorf("%+v: %v", p, err)
 		}
 	}
