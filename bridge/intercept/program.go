@@ -50,7 +50,7 @@ func (p *Program) Ask(ctx context.Context, event []byte) ([]byte, error) {
 	case <-ctx.Done():
 		child.Stop()
 	case <-child.Done():
-		child.Finish()
+		go child.Finish() // closes the output if its end does not come; on Windows, where it does, this takes a second
 	}
 	<-written
 	<-read
