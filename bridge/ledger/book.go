@@ -280,14 +280,22 @@ func (b *Book) catch() {
 }
 
 // follow takes a line of the file into the book that another process has written, or this one before it was
-// started anew.
+// started anew. Of one of its own it takes only which file has it.
 func (b *Book) follow(line []byte) {
 	r, ok := parse(line)
-	if !ok || strings.HasPrefix(r.ID, b.instance+"-") {
+	if !ok {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if strings.HasPrefix(r.ID, b.instance+"-") {
+		for _, e := range []*entry{b.keys[r.keyed()], b.doubts[r.same()]} {
+			if e != nil && e.ID == r.ID {
+				e.moves = b.file.Moves()
+			}
+		}
+		return
+	}
 	if r.Tool != "" {
 		if r.Begun.After(b.others) {
 			b.others = r.Begun

@@ -198,6 +198,29 @@ func TestReadAgain(t *testing.T) {
 	}
 }
 
+// So do those that this process has made.
+func TestReadOwnAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, lines, _ := onePaid(t)
+		path, bank := filepath.Join(t.TempDir(), "ledger.jsonl"), &tools{}
+		c := dial(t, open(t, ledger.Options{Path: path, MaxBytes: len(lines) + len(lines)/4}), bank)
+		c.call("pay", key)
+		c.call("pay", `,"idempotencyKey":"other"`) // in another file
+		if err := os.Chtimes(path+".1", time.Time{}, time.Unix(1, 0)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Skip("the system does not remove an open file")
+		}
+		time.Sleep(time.Minute) // in the bubble
+		c.call("pay", `,"idempotencyKey":"last"`)
+		c.expect(c.call("pay", key), `"n":1`)
+		if bank.paid != 3 {
+			t.Errorf("paid %d times, want 3", bank.paid)
+		}
+	})
+}
+
 // While another program removes the file again and again, the old one that stays keeps its calls known, until ledger.keep is over.
 func TestRemovedOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
