@@ -24,11 +24,15 @@ type Flags struct {
 }
 
 // New returns the flags for the properties of an input schema. A property whose name is taken has only
-// the flag with [Prefix]; all others have that, too.
+// the flag with [Prefix]; all others have that, too, unless it is the name of another property.
 func New(schema json.RawMessage, taken func(name string) bool) *Flags {
 	f := &Flags{set: pflag.NewFlagSet("tool", pflag.ContinueOnError), properties: Properties(schema), words: map[string][]string{}}
 	f.set.SortFlags = false
 	f.set.Usage = func() {}
+	names := map[string]bool{}
+	for _, p := range f.properties {
+		names[p.Name] = true
+	}
 	for i := range f.properties {
 		p := &f.properties[i]
 		if p.Name == "" || strings.ContainsAny(p.Name, "=\t\n\r") || strings.HasPrefix(p.Name, "-") {
@@ -37,7 +41,7 @@ func New(schema json.RawMessage, taken func(name string) bool) *Flags {
 		if !taken(p.Name) {
 			f.add(p, p.Name)
 		}
-		if f.set.Lookup(Prefix+p.Name) == nil {
+		if !names[Prefix+p.Name] {
 			f.add(p, Prefix+p.Name).Hidden = !taken(p.Name)
 		}
 	}

@@ -130,6 +130,7 @@ func FuzzFlags(f *testing.F) {
 	f.Add(schema, "--query", "a")
 	f.Add(`{"properties":{"a":{"$ref":"#/properties/a"},"a":{"type":7}}}`, "--a", "1")
 	f.Add(`{"properties":{"arg.a":{},"a":{},"":{}}}`, "--arg.a", "[")
+	f.Add(`{"properties":{"a":{},"arg.a":{},"arg.arg.a":{}}}`, "--arg.a", "[")
 	f.Fuzz(func(t *testing.T, schema, flag, word string) {
 		if !json.Valid([]byte(schema)) {
 			return
@@ -161,5 +162,18 @@ func TestOddKeywords(t *testing.T) {
 	}
 	if got, err := f.Arguments(json.RawMessage(`{}`)); string(got) != `{"zip":"12345","n":7,"any":8}` || err != nil {
 		t.Errorf("%s, %v", got, err)
+	}
+}
+
+// A property may have the name of the flag with [Prefix] of another one, in either order.
+func TestPrefixedNames(t *testing.T) {
+	for _, properties := range []string{`"a":{},"arg.a":{}`, `"arg.a":{},"a":{}`} {
+		f := New(json.RawMessage(`{"properties":{`+properties+`}}`), taken)
+		if err := f.Parse([]string{"--a", "1", "--arg.a", "2"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := f.Arguments(json.RawMessage(`{}`)); !strings.Contains(string(got), `"a":1`) || !strings.Contains(string(got), `"arg.a":2`) || err != nil {
+			t.Errorf("%s: %s, %v", properties, got, err)
+		}
 	}
 }
