@@ -124,6 +124,7 @@ func (r *reader) read(p *Property, raw json.RawMessage, depth int) {
 	} else {
 		_ = json.Unmarshal(d.Type, &types) // anything else says nothing
 	}
+	types = slices.DeleteFunc(types, func(t string) bool { return !slices.Contains(tried, t) }) // "any", as draft 3 has it
 	p.types = append(p.types, types...)
 	if d.Const != nil {
 		d.Enum = append(d.Enum, d.Const)

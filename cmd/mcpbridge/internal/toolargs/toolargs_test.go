@@ -153,14 +153,14 @@ func FuzzFlags(f *testing.F) {
 func TestOddKeywords(t *testing.T) {
 	f := New(json.RawMessage(`{"required":true,"properties":{
 		"zip":{"type":"string","required":true,"description":"five digits"},
-		"n":{"type":"integer","required":false,"enum":{}},"any":true}}`), taken)
+		"n":{"type":"integer","required":false,"enum":{}},"any":true,"some":{"type":"any"},"one":{"type":[{"type":"null"},"string"]}}}`), taken)
 	if usage := f.Usage(80); !strings.Contains(usage, "--zip string") || !strings.Contains(usage, "five digits (required)") || strings.Count(usage, "required") != 1 {
 		t.Errorf("%s", usage)
 	}
-	if err := f.Parse([]string{"--zip", "12345", "--n", "7", "--any", "8"}, nil); err != nil {
+	if err := f.Parse([]string{"--zip", "12345", "--n", "7", "--any", "8", "--some", "x", "--one", "9"}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := f.Arguments(json.RawMessage(`{}`)); string(got) != `{"zip":"12345","n":7,"any":8}` || err != nil {
+	if got, err := f.Arguments(json.RawMessage(`{}`)); string(got) != `{"zip":"12345","n":7,"any":8,"some":"x","one":"9"}` || err != nil {
 		t.Errorf("%s, %v", got, err)
 	}
 }
