@@ -60,7 +60,7 @@ func TestStream(t *testing.T) {
 		whole += c.source + "\n\n"
 	}
 	all := append(slices.Clone(texts), struct{ name, source, colored, plain string }{name: "all", source: whole})
-	for _, line := range []string{"#one #two", "-5 degrees", "*one* two", "+1", "2.5 m", "3)x", "***one*** two", "___one___", "```one``` two", "<path of it", "**one**", "1.5", "####### x"} {
+	for _, line := range []string{"#one #two", "-5 degrees", "*one* two", "+1", "2.5 m", "3)x", "***one*** two", "___one___", "```one``` two", "<path of it", "**one**", "***\tone", "-\t-\t-one", "1.5", "####### x"} {
 		for _, before := range []string{"a\n", "- a\n", "- a\n- b\n", "1. a\n", "# a\n", "```\na\n```\n", "> a\n", "a\n\n"} {
 			all = append(all, struct{ name, source, colored, plain string }{name: before + line, source: before + line + "\nb"})
 		}
