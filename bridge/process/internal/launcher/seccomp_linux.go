@@ -87,7 +87,7 @@ func (o *Order) filter() (filter, error) {
 		}
 	}
 	if o.Network {
-		f = f.allowOnly(unix.SYS_SOCKET, 0, ^uint32(0), unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK)
+		f = f.allowOnly(unix.SYS_SOCKET, unix.EACCES, 0, ^uint32(0), unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK)
 	} else {
 		for _, number := range network {
 			f = f.deny(number, unix.EACCES)
@@ -95,17 +95,17 @@ func (o *Order) filter() (filter, error) {
 	}
 	// A pair of these kinds cannot be connected to anything else.
 	const kind = 0xf
-	f = f.allowOnly(unix.SYS_SOCKETPAIR, 0, ^uint32(0), unix.AF_UNIX)
-	f = f.allowOnly(unix.SYS_SOCKETPAIR, 1, kind, unix.SOCK_STREAM, unix.SOCK_SEQPACKET)
-	f = f.allowOnly(unix.SYS_CLONE, 0, namespaces, 0)
-	f = f.allowOnly(unix.SYS_PRLIMIT64, 0, ^uint32(0), 0) // of the caller: a limit on CPU time ends any process of the user
+	f = f.allowOnly(unix.SYS_SOCKETPAIR, unix.EACCES, 0, ^uint32(0), unix.AF_UNIX)
+	f = f.allowOnly(unix.SYS_SOCKETPAIR, unix.EACCES, 1, kind, unix.SOCK_STREAM, unix.SOCK_SEQPACKET)
+	f = f.allowOnly(unix.SYS_CLONE, unix.EPERM, 0, namespaces, 0)
+	f = f.allowOnly(unix.SYS_PRLIMIT64, unix.EPERM, 0, ^uint32(0), 0) // of the caller: a limit on CPU time ends any process of the user
 	// How the caller is scheduled, not others of its user. A filter does not know its other threads.
-	f = f.allowOnly(unix.SYS_SETPRIORITY, 0, ^uint32(0), unix.PRIO_PROCESS)
-	f = f.allowOnly(unix.SYS_SETPRIORITY, 1, ^uint32(0), 0)
-	f = f.allowOnly(unix.SYS_IOPRIO_SET, 0, ^uint32(0), whoProcess)
-	f = f.allowOnly(unix.SYS_IOPRIO_SET, 1, ^uint32(0), 0)
+	f = f.allowOnly(unix.SYS_SETPRIORITY, unix.EPERM, 0, ^uint32(0), unix.PRIO_PROCESS)
+	f = f.allowOnly(unix.SYS_SETPRIORITY, unix.EPERM, 1, ^uint32(0), 0)
+	f = f.allowOnly(unix.SYS_IOPRIO_SET, unix.EPERM, 0, ^uint32(0), whoProcess)
+	f = f.allowOnly(unix.SYS_IOPRIO_SET, unix.EPERM, 1, ^uint32(0), 0)
 	for _, number := range schedules {
-		f = f.allowOnly(number, 0, ^uint32(0), 0)
+		f = f.allowOnly(number, unix.EPERM, 0, ^uint32(0), 0)
 	}
 	f = f.denyValues(unix.SYS_IOCTL, 1, ^uint32(0), ioctls...)
 	if o.Memory > 0 { // which RLIMIT_DATA does not account for
@@ -151,14 +151,15 @@ func (f filter) deny(number uint32, errno unix.Errno) filter {
 	return append(f, unless(number, 1), fail(errno))
 }
 
-// allowOnly makes a call fail unless its argument, masked, is one of the values.
-func (f filter) allowOnly(number uint32, arg, mask uint32, values ...uint32) filter {
+// allowOnly makes a call fail unless its argument, masked, is one of the values. The error is one that programs know the
+// call to have: Chromium dies if a clone into a user namespace fails with EACCES.
+func (f filter) allowOnly(number uint32, errno unix.Errno, arg, mask uint32, values ...uint32) filter {
 	n := uint8(len(values))
 	f = append(f, unless(number, n+4), load(offsetArgs+8*arg), statement(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, mask))
 	for i, value := range values {
 		f = append(f, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jt: n - uint8(i), K: value})
 	}
-	return append(f, fail(unix.EACCES), load(offsetNumber))
+	return append(f, fail(errno), load(offsetNumber))
 }
 
 // denyValues makes a call fail if its argument, masked, is one of the values.
