@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mcpbridge/mcpbridge/bridge/internal/httpapi"
 	"github.com/mcpbridge/mcpbridge/bridge/internal/native"
@@ -71,7 +72,10 @@ func (t *tool) pick(body []byte, cut bool) ([]byte, error) {
 	if cut {
 		return nil, fmt.Errorf("the answer is longer than the limit of %d bytes: nothing can be selected from it", t.MaxBytes)
 	}
-	if wire.Valid(body) != nil {
+	switch {
+	case !utf8.Valid(body):
+		return nil, errors.New("the answer is not UTF-8: nothing can be selected from it")
+	case wire.Valid(body) != nil:
 		return nil, errors.New("the answer is not JSON: nothing can be selected from it")
 	}
 	return t.sel.Select("the answer", bytes.TrimSpace(body))

@@ -52,6 +52,7 @@ func TestResults(t *testing.T) {
 		{"select nothing", 200, "application/json", `{"a":{"b":1}}`, `{"method":"GET","path":"/","select":"/a/c/d"}`, text(`the answer has no "c" at "/a", which is to be selected`) + `,"isError":true}`},
 		{"select index", 200, "application/json", `{"a":[1]}`, `{"method":"GET","path":"/","select":"/a/01"}`, text(`the answer has no "01" at "/a", which is to be selected`) + `,"isError":true}`},
 		{"select from text", 200, "text/plain", `hello`, `{"method":"GET","path":"/","select":"/a"}`, text(`the answer is not JSON: nothing can be selected from it`) + `,"isError":true}`},
+		{"select from another charset", 200, "application/json; charset=Shift_JIS", "{\"a\":\"\x83e\"}", `{"method":"GET","path":"/","select":"/a"}`, text(`the answer is not UTF-8: nothing can be selected from it`) + `,"isError":true}`},
 		{"select from bytes", 200, "image/png", `x`, `{"method":"GET","path":"/","select":"/a"}`, text(`the answer is image/png, not JSON: nothing can be selected from it`) + `,"isError":true}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
