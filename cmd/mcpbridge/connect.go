@@ -289,12 +289,15 @@ func isIssued(t *tokens.Token, name string) bool {
 // noteToken names the token of a client without a file that the bridge has changed: one that connect has made, and that was
 // deleted, may have had it.
 func (e *clientEditor) noteToken(c *clients.Client, path string) {
-	if path == "" {
+	remove := "mcpbridge token remove " + c.Name
+	if path != "" {
+		remove += " --config " + path
+	} else {
 		path, _ = config.DefaultPath()
 	}
 	issued, _ := tokens.Read(tokens.Path(path))
 	if !e.project && slices.ContainsFunc(issued, func(t tokens.Token) bool { return isIssued(&t, c.Name) }) {
-		e.note(fmt.Sprintf("there is a token for %s: if a file that was deleted had it, mcpbridge token remove %s ends it", c.Name, c.Name))
+		e.note(fmt.Sprintf("there is a token for %s: if a file that was deleted had it, %s ends it", c.Name, remove))
 	}
 }
 
