@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -26,8 +25,9 @@ const maxQuestions, maxQuestionBytes = 64, 8 << 20
 
 // question is one of the server that waits for an answer.
 type question struct {
-	cancel context.CancelFunc
-	size   int // bytes
+	cancel   context.CancelFunc
+	size     int  // bytes
+	outlives bool // the loss of the connection, like the call on whose own stream it came
 }
 
 // requested takes a request of the server, which was received on the stream of the call from, if
@@ -67,7 +67,7 @@ func (c *conn) forward(m *wire.Message, buf *wire.Buffer, from *call) {
 	id := string(m.ID)
 	ask, life := c.route(m.Method, from)
 	ctx, cancel := context.WithTimeout(life, c.cfg.MaxTimeout)
-	if !c.addQuestion(id, question{cancel, len(buf.B)}) {
+	if !c.addQuestion(id, question{cancel, len(buf.B), from != nil}) {
 		cancel()
 		c.cfg.throttle.Log(slog.LevelWarn, "refused a request of the server: too many, or too large ones, wait for an answer", "method", m.Method, "bytes", len(buf.B))
 		c.respond(wire.AppendError(nil, m.ID, wire.InternalError, fmt.Sprintf("too many requests are waiting for an answer: at most %d, of %d bytes", maxQuestions, maxQuestionBytes), nil))
@@ -75,7 +75,7 @@ func (c *conn) forward(m *wire.Message, buf *wire.Buffer, from *call) {
 		return
 	}
 	method, params := m.Method, m.Params.Raw
-	c.start(func() {
+	c.startLate(func() {
 		defer cancel()
 		result, err := c.cfg.callAsker(ctx, ask, method, params)
 		wanted := c.beginAnswer(id) // else canceled by the server
@@ -90,9 +90,6 @@ func (c *conn) forward(m *wire.Message, buf *wire.Buffer, from *call) {
 	})
 }
 
-// answerTime bounds the sending of an answer, which may be long, to a server that may be slow.
-const answerTime = time.Minute
-
 // beginAnswer ends a question whose answer is sent next; false means that the id is unknown.
 func (c *conn) beginAnswer(id string) bool {
 	c.mu.Lock()
@@ -106,14 +103,8 @@ func (c *conn) beginAnswer(id string) bool {
 
 // answer sends an answer: not in the background, where it could be dropped. It ends what beginAnswer has begun.
 func (c *conn) answer(msg []byte) {
-	ctx, cancel := context.WithTimeout(&c.life, answerTime)
-	defer cancel()
-	select {
-	case <-c.dialed:
-		if err := c.carrier.send(ctx, &wire.Buffer{B: msg}, nil); err != nil && c.alive() {
-			c.cfg.throttle.Log(slog.LevelWarn, "the answer to a request of the server could not be sent", "reason", err)
-		}
-	case <-ctx.Done():
+	if err := c.sendLate(msg); err != nil && c.alive() {
+		c.cfg.throttle.Log(slog.LevelWarn, "the answer to a request of the server could not be sent", "reason", err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -164,7 +155,7 @@ func (c *conn) addQuestion(id string, q question) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, known := c.questions[id]
-	if c.lost || known || len(c.questions)+c.answers >= maxQuestions || c.asked+q.size > maxQuestionBytes {
+	if c.closing || c.lost && !q.outlives || known || len(c.questions)+c.answers >= maxQuestions || c.asked+q.size > maxQuestionBytes {
 		return false
 	}
 	c.questions[id] = q

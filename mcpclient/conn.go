@@ -29,9 +29,11 @@ type conn struct {
 	ready  chan struct{} // closed when the lists have been read
 
 	ids    atomic.Int64
-	life   scope.Scope // ends when the connection is lost, for the reason of the loss
-	work   sync.WaitGroup
-	sender chan struct{} // bounds the messages sent in the background
+	life   scope.Scope    // ends when the connection is lost, for the reason of the loss
+	work   sync.WaitGroup // what ends with life
+	open   scope.Scope    // ends a moment after close has begun
+	late   sync.WaitGroup // what ends with open: over HTTP calls may outlive life, and what belongs to them
+	sender chan struct{}  // bounds the messages sent in the background
 
 	refetches [bridge.ListKinds]refetch
 	changing  atomic.Int32           // refetches of which the server has notified
@@ -41,6 +43,7 @@ type conn struct {
 
 	mu        sync.Mutex // guards the fields below
 	lost      bool
+	closing   bool                // close has begun
 	output    string              // last lines of a process that has ended
 	calls     map[int64]*call     // without a response
 	drained   chan struct{}       // closed once a lost connection has no calls; nil unless that is waited for
@@ -74,7 +77,7 @@ func newConn(l *link) *conn {
 		dialed:        make(chan struct{}), ready: make(chan struct{}), sender: make(chan struct{}, 16),
 		calls: map[int64]*call{}, questions: map[string]question{},
 		waits: len(l.cfg.Command) == 0 && !l.cfg.overWebSocket(),
-		life:  scope.Scope{Context: context.Background()},
+		life:  scope.Scope{Context: context.Background()}, open: scope.Scope{Context: context.Background()},
 	}
 	return c
 }
@@ -88,38 +91,52 @@ func (c *conn) start(f func()) {
 	}
 }
 
-// backgroundTime bounds what is sent without a caller that waits.
-const backgroundTime = 2 * time.Second
+// startLate runs f in a goroutine that close waits for, unless that has begun. It reports whether it does.
+func (c *conn) startLate(f func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closing {
+		c.late.Go(f)
+	}
+	return !c.closing
+}
 
-// background runs f, which sends something, unless too many such functions are running. What is
+const (
+	// answerTime bounds the sending of what no caller waits for, such as an answer, which may be long, to a server that
+	// may be slow.
+	answerTime = time.Minute
+	// backgroundTime bounds it where somebody waits for its end, as when the connection is closed.
+	backgroundTime = 2 * time.Second
+)
+
+// respond sends a message in the background, unless too many are being sent. What is
 // dropped then are answers to a server that floods the bridge with requests, and cancellations
 // of calls to a server that reads nothing.
-func (c *conn) background(f func(context.Context)) {
+func (c *conn) respond(msg []byte) {
 	select {
 	case c.sender <- struct{}{}:
 	default:
 		c.cfg.throttle.Log(slog.LevelDebug, "dropped an answer: too many are waiting to be sent")
 		return
 	}
-	c.start(func() {
-		c.whenDialed(f)
+	started := c.startLate(func() {
+		c.sendLate(msg)
 		<-c.sender
 	})
+	if !started {
+		<-c.sender
+	}
 }
 
-// respond sends a message in the background.
-func (c *conn) respond(msg []byte) {
-	c.background(func(ctx context.Context) { c.carrier.send(ctx, &wire.Buffer{B: msg}, nil) })
-}
-
-// whenDialed runs f once the carrier can be used: a server may speak before that.
-func (c *conn) whenDialed(f func(context.Context)) {
-	ctx, cancel := context.WithTimeout(context.Background(), backgroundTime)
+// sendLate sends a message once the carrier can be used: a server may speak before that.
+func (c *conn) sendLate(msg []byte) error {
+	ctx, cancel := context.WithTimeout(&c.open, answerTime)
 	defer cancel()
 	select {
 	case <-c.dialed:
-		f(ctx)
+		return c.carrier.send(ctx, &wire.Buffer{B: msg}, nil)
 	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
@@ -157,8 +174,10 @@ func (c *conn) loseLocked(reason error) {
 		return
 	}
 	c.lost = true
-	for id := range c.questions {
-		c.removeQuestion(id)
+	for id, q := range c.questions {
+		if !q.outlives {
+			c.removeQuestion(id)
+		}
 	}
 	c.life.Cancel(reason)
 	if c.waits {
@@ -179,8 +198,15 @@ func (c *conn) close() {
 		}
 	}
 	c.loseLocked(errClosed)
+	for id := range c.questions {
+		c.removeQuestion(id)
+	}
+	c.closing = true
 	c.mu.Unlock()
+	end := time.AfterFunc(backgroundTime, func() { c.open.Cancel(errClosed) })
+	defer end.Stop()
 	c.work.Wait()
+	c.late.Wait()
 	c.carrier.close()
 }
 

@@ -1,8 +1,6 @@
 package mcpclient
 
 import (
-	"context"
-
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
@@ -50,7 +48,7 @@ func (l *link) canServe(now bool) bool {
 func (l *link) takeOver(sessions map[*session]struct{}) {
 	level := l.lowestLevel()
 	if c := l.conn.Load(); c != nil && level > 0 {
-		c.background(func(ctx context.Context) { c.replay(ctx, wire.MethodSetLevel, "level", level.String()) })
+		c.start(func() { c.replay(&c.life, wire.MethodSetLevel, "level", level.String()) })
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
@@ -155,10 +156,10 @@ func TestAnswersSideBySide(t *testing.T) {
 	}
 }
 
-// An answer reaches a server that takes a while for it.
+// An answer reaches a server that takes a while for it, as do that to a ping and a refusal.
 func TestAnswerToSlowServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		network, heard := peer.NewNetwork(), make(chan struct{}, 1)
+		network, heard := peer.NewNetwork(), make(chan struct{}, 3)
 		o := newOddOn(t, network, func(x *exchange) bool {
 			switch {
 			case x.Kind() == wire.Response:
@@ -168,12 +169,17 @@ func TestAnswerToSlowServer(t *testing.T) {
 				}
 				x.w.WriteHeader(http.StatusAccepted)
 			case x.Method == wire.MethodToolsCall:
-				x.say(`{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{}}`)
-				select {
-				case <-heard:
-					x.result(`"content":[]`)
-				case <-x.ctx.Done():
+				for id, method := range []string{wire.MethodElicit, wire.MethodPing, wire.MethodRootsList} {
+					x.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"%s","params":{}}`, id, method))
 				}
+				for range 3 {
+					select {
+					case <-heard:
+					case <-x.ctx.Done():
+						return true
+					}
+				}
+				x.result(`"content":[]`)
 			default:
 				return false
 			}
@@ -183,6 +189,67 @@ func TestAnswerToSlowServer(t *testing.T) {
 			return []byte(`{"action":"accept"}`), nil
 		})
 		if r := c.call("x"); r.Err != nil {
+			t.Error(r.Err)
+		}
+	})
+}
+
+// What a call asks that goes on when its connection is lost is answered, before and after that.
+func TestQuestionsOutliveConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := peer.NewNetwork()
+		put, lost, heard := make(chan struct{}, 2), make(chan struct{}), make(chan struct{}, 100)
+		o := newOddOn(t, network, func(x *exchange) bool {
+			if x.Kind() == wire.Response {
+				heard <- struct{}{}
+			}
+			if x.Method != wire.MethodToolsCall || toolOf(&x.Message) != "asks" {
+				return false
+			}
+			x.say(`{"jsonrpc":"2.0","id":"before","method":"elicitation/create","params":{}}`)
+			<-lost
+			x.say(`{"jsonrpc":"2.0","id":"after","method":"elicitation/create","params":{}}`)
+			for i := range 20 {
+				x.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, i))
+				select {
+				case <-heard:
+				case <-x.ctx.Done():
+					return true
+				}
+			}
+			for range 2 {
+				select {
+				case <-heard:
+				case <-x.ctx.Done():
+					return true
+				}
+			}
+			x.result(`"content":[]`)
+			return true
+		})
+		c, down := openFailing(t, network, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP})
+		var err error
+		c.session, err = c.client.Open(t.Context(), &bridge.Caller{ID: "asked", Capabilities: []byte(`{"elicitation":{}}`), Ask: func(ctx context.Context, _ string, _ []byte) ([]byte, *toolformat.Error) {
+			put <- struct{}{}
+			select {
+			case <-lost:
+				return []byte(`{"action":"accept"}`), nil
+			case <-ctx.Done():
+				return nil, toolformat.Errorf(toolformat.Canceled, "cancelled")
+			}
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.works("ok")
+		time.Sleep(time.Minute) // idle connections end
+		reply := make(chan bridge.Reply)
+		go func() { reply <- c.call("asks") }()
+		<-put
+		down.Store(1)
+		c.works("ok")
+		close(lost)
+		if r := <-reply; r.Err != nil {
 			t.Error(r.Err)
 		}
 	})

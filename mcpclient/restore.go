@@ -17,7 +17,7 @@ import (
 // restore asks a new connection for what callers have asked of the previous one.
 func (l *link) restore(c *conn) {
 	if level := l.lowestLevel(); level > 0 && c.legacy {
-		c.background(func(ctx context.Context) { c.replay(ctx, wire.MethodSetLevel, "level", level.String()) })
+		c.start(func() { c.replay(&c.life, wire.MethodSetLevel, "level", level.String()) })
 	}
 	l.rewatchAll(c)
 }
