@@ -261,7 +261,7 @@ func (l *link) unavailable() *toolformat.Error {
 // up: the stack of each would take 4 KB.
 func (l *link) supervise() {
 	for l.ctx.Err() == nil {
-		if !l.awaitResumed() || l.cfg.Lazy && !(l.awaitDemand() && l.awaitResumed()) {
+		if !l.awaitResumed() || l.cfg.Lazy && !l.watching() && !(l.awaitDemand() && l.awaitResumed()) {
 			break
 		}
 		select {

@@ -107,12 +107,9 @@ func (l *link) endWatch(ctx context.Context, req *bridge.Request, s *session, w 
 	if !l.removeWatcher(w, s) {
 		return empty()
 	}
-	c, _, unready := l.awaitBriefly(ctx)
-	if unready != nil {
-		return bridge.Failed(unready)
-	}
-	if !c.legacy {
-		return empty() // endTurn ends the listen
+	c := l.conn.Load()
+	if c == nil || !c.alive() || !c.legacy {
+		return empty() // the next connection is not asked for it; endTurn ends a listen
 	}
 	l.setWatched(w, nil)
 	return l.call(ctx, req, s)
@@ -340,7 +337,12 @@ func (l *link) unwatchAll(s *session) {
 func (l *link) watching() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.watched) > 0
+	for _, w := range l.watched {
+		if w.users > 0 || len(w.sessions) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // updated passes the update of a resource to the callers that want it. The caller of a link of its

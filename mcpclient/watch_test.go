@@ -349,3 +349,41 @@ func TestListChangesAgain(t *testing.T) {
 		})
 	}
 }
+
+// A lazy server is not started for the end of a subscription, of which it knows nothing.
+func TestUnsubscribeStartsNothing(t *testing.T) {
+	upstreams(t, true, func(t *testing.T, u *upstream, cfg mcpclient.Config) {
+		cfg.Lazy = true
+		c := u.open(t, cfg)
+		c.agreed(c.ask(t.Context(), wire.MethodUnsubscribe, res))
+		if st := c.client.Status(); st.State != mcpclient.Idle {
+			t.Errorf("it is started: %+v", st)
+		}
+	})
+}
+
+// A lazy server is connected again while callers want updates of a resource, and is not once they do not.
+func TestLazyServerIsWatchedOn(t *testing.T) {
+	eras(t, func(t *testing.T, u *upstream, cfg mcpclient.Config, how string) {
+		cfg.Lazy = true
+		c := u.open(t, cfg)
+		one, updates := c.watcher("one")
+		reply := one.ask(t.Context(), wire.MethodSubscribe, res)
+		u.next(t, how, res).agree()
+		one.agreed(reply)
+		c.client.Restart()
+		a := u.next(t, how, res)
+		a.agree()
+		if how == wire.MethodListen {
+			a.note(wire.NotificationResourceUpdated, `"uri":"`+res+`"`)
+			told(t, updates, `{"_meta":{},"uri":"`+res+`"}`)
+		}
+		one.session.Close()
+		if how == wire.MethodSubscribe {
+			u.next(t, wire.MethodUnsubscribe, res).agree()
+		}
+		synctest.Wait()
+		c.client.Restart()
+		c.idle()
+	})
+}
