@@ -137,7 +137,7 @@ type Config struct {
 	KeepLists bool // its lists are listed while the server is away, too
 
 	Lazy     bool   // connects at the first call; List and server/discover are answered from ListFile if they can be
-	ListFile string // where a lazy server's lists and its description of itself are stored between runs; "" means nowhere
+	ListFile string // where a lazy server's lists and its description of itself are stored between runs, for the links of a principal under another name beside it; "" means nowhere
 
 	Once bool // the first attempt to connect is the only one: after a failure none is made
 

@@ -3,6 +3,7 @@ package mcpclient_test
 import (
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -194,6 +195,34 @@ func TestKeptListsShared(t *testing.T) {
 			list(i % 2)
 			if !l.another(i).lists("more") {
 				t.Error("no list")
+			}
+		}
+	})
+}
+
+// What is kept on disk of a lazy server is not for another principal, if that has a link of its own.
+func TestListsOfPrincipals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := newUpstream(t, true)
+		cfg := mcpclient.Config{URL: u.url + "/mcp", Lazy: true, ListFile: filepath.Join(t.TempDir(), "x.json"), Sharing: mcpclient.Identity}
+		as := func(c *caller, name string) *caller {
+			return c.also(bridge.Caller{ID: name, Principal: bridge.Principal{Name: name}})
+		}
+		c := u.open(t, cfg)
+		as(c, "alice").works("ok")
+		c.client.Close()
+		c = u.open(t, cfg)
+		for i, one := range []struct {
+			name string
+			want mcpclient.State
+		}{{"bob", mcpclient.Ready}, {"alice", mcpclient.Idle}} {
+			time.Sleep(time.Millisecond) // the link is younger
+			if _, err := as(c, one.name).session.List(t.Context(), bridge.Tools); err != nil {
+				t.Error(err)
+			}
+			synctest.Wait()
+			if got := c.client.Links()[1+i].State; got != one.want {
+				t.Errorf("%s's link is %s, want %s", one.name, got, one.want)
 			}
 		}
 	})

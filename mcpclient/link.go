@@ -58,6 +58,7 @@ type link struct {
 	detour    detour // to the server, set by start and used by its goroutine alone; without Via it is zero
 	failures  int    // of attempts since a connection was steady; used by the link's goroutine alone
 	served    bool   // callers have had a connection; likewise
+	file      string // for the lists of a lazy server; "" means that they are not kept
 	vendor    bool   // requests of the server that are not MCP's pass to the caller, whose own the link is
 	principal string // whose callers the link is for; "" for those of all
 
@@ -96,7 +97,7 @@ func newLink(c *Client, key linkKey, caller *bridge.Caller) *link {
 	}
 	l.ctx = scope.Under(&c.base)
 	if c.cfg.Lazy {
-		l.state = Idle
+		l.state, l.file = Idle, l.listFile(caller)
 		l.loadLists()
 	}
 	if c.cfg.KeepLists {

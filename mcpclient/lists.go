@@ -3,12 +3,14 @@ package mcpclient
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -345,10 +347,21 @@ func (l *link) isStale() bool {
 // keptAbout is the member of a lazy server's file that has its description of itself, beside its lists.
 const keptAbout = "about"
 
+// listFile returns the file for the lists of a lazy server. What is listed on the links of one principal is not shown to
+// another.
+func (l *link) listFile(caller *bridge.Caller) string {
+	file := l.cfg.ListFile
+	if file == "" || l.key.owner == "" {
+		return file
+	}
+	sum, ext := sha256.Sum256([]byte(caller.Principal.Name)), filepath.Ext(file)
+	return fmt.Sprintf("%s-%x%s", strings.TrimSuffix(file, ext), sum[:8], ext)
+}
+
 // loadLists reads the lists of a lazy server from its file, so that callers see them before the
 // server runs.
 func (l *link) loadLists() {
-	data, err := os.ReadFile(l.cfg.ListFile)
+	data, err := os.ReadFile(l.file)
 	if err != nil || wire.Valid(data) != nil {
 		return // it will be written, if the config names one
 	}
@@ -371,7 +384,7 @@ func (l *link) loadLists() {
 // saveLists writes the lists of a lazy server to its file.
 func (l *link) saveLists() {
 	about := l.about.Load()
-	if l.cfg.ListFile == "" || about == nil {
+	if l.file == "" || about == nil {
 		return
 	}
 	data := append([]byte(`{"`+keptAbout+`":`), *about...)
@@ -389,7 +402,7 @@ func (l *link) saveLists() {
 		}
 		data = append(data, ']')
 	}
-	if err := writeFile(l.cfg.ListFile, append(data, "}\n"...)); err != nil {
+	if err := writeFile(l.file, append(data, "}\n"...)); err != nil {
 		l.cfg.Log.Warn("the lists could not be saved", "reason", err)
 	}
 }

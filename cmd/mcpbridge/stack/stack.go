@@ -283,7 +283,7 @@ func (s *Stack) definition(server config.Server, opts *Options, info []byte) def
 		RetryMin: server.RetryMin, RetryMax: server.RetryMax, Steady: server.Steady,
 		MessageBytes: s.cfg.Limits.MessageBytes,
 		Sampling:     s.sampling(server.Name),
-		Lazy:         server.Lazy, ListFile: listFile(server),
+		Lazy:         server.Lazy, ListFile: listFile(&server, cmp.Or(server.Dir, opts.Dir)),
 		ClientInfo: info, ID: s.id, Log: s.log,
 	}
 	if s.cfg.Cluster.Name != "" {
@@ -376,14 +376,20 @@ func roots(cfg *config.Config) (t trust, err error) {
 	return t, nil
 }
 
-// listFile returns the file that stores the lists of a lazy server, or "".
-func listFile(server config.Server) string {
-	dir, err := os.UserCacheDir()
+// listFile returns the file that stores the lists of a lazy server, or "". A command may list others in each working
+// folder, which is dir.
+func listFile(server *config.Server, dir string) string {
+	cache, err := os.UserCacheDir()
 	if !server.Lazy || err != nil {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(strings.Join(append([]string{server.Name, server.URL, server.Command}, server.Args...), "\x00")))
-	return filepath.Join(dir, "mcpbridge", "lists", hex.EncodeToString(sum[:8])+".json")
+	key := append([]string{server.Name, server.URL, server.Command}, server.Args...)
+	if server.Command != "" {
+		dir, _ = filepath.Abs(dir)
+		key = append(key, dir)
+	}
+	sum := sha256.Sum256([]byte(strings.Join(key, "\x00")))
+	return filepath.Join(cache, "mcpbridge", "lists", hex.EncodeToString(sum[:8])+".json")
 }
 
 // Close ends the calls of the Stack's sessions, and every server that no other Stack of its pool has,

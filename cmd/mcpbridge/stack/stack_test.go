@@ -25,3 +25,15 @@ func TestSettleTime(t *testing.T) {
 		}
 	}
 }
+
+// What is kept of a lazy server is for its command in its folder, and for its URL.
+func TestListFile(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	command, url := config.Server{Name: "x", Command: "files", Lazy: true}, config.Server{Name: "x", URL: "https://example.com/mcp", Lazy: true}
+	if a := listFile(&command, "a"); a == "" || a != listFile(&command, "a") || a == listFile(&command, "b") {
+		t.Error("a command has not one file in each folder")
+	}
+	if a := listFile(&url, "a"); a == "" || a != listFile(&url, "b") || a == listFile(&command, "a") {
+		t.Error("a URL has not one file")
+	}
+}
