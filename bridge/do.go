@@ -282,7 +282,7 @@ func (s *session) find(ctx context.Context, kind ListKind, target string) (v *vi
 // reread handles a name that no list has. A member whose list has never been read is waited for, up
 // to Options.Alone, if the name may be one of its own: it has the member's prefix, or neither has a
 // prefix. The error says why such a member is away. The other members that may have the target are asked for their
-// lists again: a server may not notify of a change.
+// lists again: a server may not notify of a change, and one that is lazy may have to be started.
 func (s *session) reread(ctx context.Context, kind ListKind, target string, v *view) error {
 	wait, cancel := context.WithTimeout(ctx, s.bridge.opts.Alone)
 	defer cancel()
@@ -300,7 +300,7 @@ func (s *session) reread(ctx context.Context, kind ListKind, target string, v *v
 				failures[i] = err
 			}
 		case p.list != nil && (own || prefix == "" || !kinds[kind].named):
-			reply := sub.Do(wait, &Request{Method: kind.Method()})
+			reply := sub.Do(wait, &Request{Method: kind.Method(), Target: target})
 			reply.Free()
 		}
 	})

@@ -78,6 +78,20 @@ func TestCompletionOfResource(t *testing.T) {
 	}
 }
 
+// A member is to be reached for a name that may be its own and that its list, as last read, does not have.
+func TestUnknownNameReaches(t *testing.T) {
+	reached := ""
+	lazy := &scripted{hostile: newHostile(Resources, `{"uri":"a://1"}`), do: func(req *Request) Reply {
+		reached = req.Target
+		return Result([]byte("{}"), nil)
+	}}
+	s := openBridge(t, &Caller{}, Member{Name: "lazy", Source: lazy}, Member{Name: "other", Source: newHostile(Tools)})
+	s.Do(t.Context(), &Request{Method: wire.MethodResourcesRead, Target: "a://2"})
+	if reached != "a://2" {
+		t.Errorf("reached for %q", reached)
+	}
+}
+
 // A source whose list has a new fault each time is not remembered for ever, keeps no fault of
 // another one out of the log, and does not fill the log with names of its choice.
 func TestNotesBound(t *testing.T) {
