@@ -248,11 +248,13 @@ func insist(ctx context.Context, f func() error) {
 	}
 }
 
-// refusedNow reports whether a request was refused with a status that passes, by a server that has its method.
+// errForNow is the cause of the refusal of a listen with a status that passes.
+var errForNow = errors.New("it may be accepted later")
+
+// refusedNow reports whether a listen was refused with a status that passes, by a server that has its method.
 func refusedNow(err error) bool {
 	var e *toolformat.Error
-	var s *statusError
-	return errors.As(err, &e) && e.Code != toolformat.Unsupported && errors.As(err, &s) && s.passes()
+	return errors.As(err, &e) && e.Code != toolformat.Unsupported && errors.Is(err, errForNow)
 }
 
 // listenOnce keeps a subscriptions/listen open until it ends, and reports whether the server and

@@ -262,10 +262,10 @@ func (s *streamable) refused(ctx context.Context, resp *http.Response, k *call) 
 			own = s.cfg.remoteError(object)
 		}
 	}
-	if !s.up.Load() {
-		return own
+	if k.acked != nil && err.passes() {
+		return own.Because(errForNow)
 	}
-	return own.Because(err)
+	return own
 }
 
 // sessionGone reports whether the answer to a request means that the server has ended the session,

@@ -316,3 +316,20 @@ func TestListenRefusedForNowOnNextConnection(t *testing.T) {
 		}
 	})
 }
+
+// The error of a call that is refused says so once.
+func TestRefusedOnce(t *testing.T) {
+	o := newOdd(t, func(x *exchange) bool {
+		if x.Method == wire.MethodToolsCall {
+			http.Error(x.w, "later", http.StatusServiceUnavailable)
+		}
+		return x.Method == wire.MethodToolsCall
+	})
+	c := open(t, mcpclient.Config{URL: o.URL})
+	r := c.call("ok")
+	c.fails(r, toolformat.Unavailable, "HTTP 503 Service Unavailable: later")
+	if r.Err != nil && r.Err.Cause != nil {
+		t.Errorf("and because of %v", r.Err.Cause)
+	}
+	c.client.Close()
+}
