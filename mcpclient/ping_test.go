@@ -185,6 +185,55 @@ func TestPongsWithinLongMessage(t *testing.T) {
 	})
 }
 
+// deafConn takes what is written to it, as buffers of the network do, and passes it on until its server is gone.
+type deafConn struct {
+	net.Conn
+	gone *atomic.Bool
+}
+
+func (c deafConn) Write(b []byte) (int, error) {
+	if c.gone.Load() {
+		return len(b), nil
+	}
+	return c.Conn.Write(b)
+}
+
+// A server on a WebSocket that is gone is found to be, also while the network takes what is sent to it.
+func TestGoneWhileMessagesAreTaken(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	synctest.Test(t, func(t *testing.T) {
+		network := peer.NewNetwork()
+		var gone atomic.Bool
+		s := peer.NewServer(peer.Legacy)
+		s.Tools, s.Take = `{"name":"ok","inputSchema":{}}`, done
+		c := &caller{T: t, client: mcpclient.New(mcpclient.Config{Name: "up", Timeout: time.Hour, URL: "ws" + strings.TrimPrefix(s.Serve(t, network), "http") + "/ws"})}
+		defer c.client.Close()
+		c.client.DialThrough(func(ctx context.Context, _, addr string) (net.Conn, error) {
+			conn, err := network.Dial(ctx, "tcp", addr)
+			return deafConn{conn, &gone}, err
+		})
+		var err error
+		if c.session, err = c.client.Open(t.Context(), &bridge.Caller{ID: t.Name()}); err != nil {
+			t.Fatal(err)
+		}
+		defer c.session.Close()
+		c.works("ok")
+		gone.Store(true)
+		begun, ended := time.Now(), make(chan time.Duration, 10)
+		for range 10 {
+			go func() {
+				c.do(t.Context(), "ok", `{"text":"`+strings.Repeat("x", 1<<20)+`"}`)
+				ended <- time.Since(begun)
+			}()
+			time.Sleep(20 * time.Second)
+		}
+		gone.Store(false)
+		if took := <-ended; took > 2*time.Minute {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
 // The credentials in the URL of a WebSocket go into the header of its handshake.
 func TestCredentialsOfWebSocket(t *testing.T) {
 	sourcetest.NoLeaks(t)

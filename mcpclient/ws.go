@@ -24,7 +24,8 @@ const (
 
 	silentTime = 2*pingEvery + writeTime // after which a server is gone
 
-	frameBytes = 64 << 10 // of a message in several frames
+	frameBytes = 64 << 10               // of a message in several frames
+	takenTime  = 100 * time.Millisecond // after which such a frame was not just put into a buffer
 )
 
 // ws is the carrier for WebSocket: each message is a text frame.
@@ -33,7 +34,7 @@ type ws struct {
 	out   chan frame
 	pongs chan string // the payload of the server's latest ping, if that is to be answered
 	done  chan struct{}
-	heard atomic.Int64 // when the server was last read from, or took a part of a long message, in Unix ns
+	heard atomic.Int64 // when the server was last read from, or had to take a part of a long message, in Unix ns
 	work  sync.WaitGroup
 }
 
@@ -203,20 +204,22 @@ func (w *ws) extend() {
 	w.conn.NetConn().SetReadDeadline(time.Unix(0, w.heard.Load()).Add(silentTime))
 }
 
-// writeText writes a message. Each part of it has writeTime, as a long one takes longer on a slow network, and shows
-// that the server is not gone. Pings and pongs go between the parts: a server may want them sooner than the end.
+// writeText writes a message. Each part of it has writeTime, as a long one takes longer on a slow network. A part that takes
+// a while shows that the server is not gone: any other may only have filled a buffer on the way. Pings and pongs go between
+// the parts: a server may want them sooner than the end.
 func (w *ws) writeText(msg []byte, pings <-chan time.Time) error {
 	out, err := w.conn.NextWriter(websocket.TextMessage)
 	if err != nil {
 		return err
 	}
 	for part := range slices.Chunk(msg, frameBytes) {
-		w.conn.SetWriteDeadline(time.Now().Add(writeTime))
+		begun := time.Now()
+		w.conn.SetWriteDeadline(begun.Add(writeTime))
 		if _, err := out.Write(part); err != nil {
 			return err
 		}
-		if len(part) == frameBytes {
-			w.heard.Store(time.Now().UnixNano())
+		if now := time.Now(); now.Sub(begun) >= takenTime {
+			w.heard.Store(now.UnixNano())
 			w.extend()
 		}
 		select {
