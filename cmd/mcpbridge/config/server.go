@@ -62,7 +62,7 @@ type Server struct {
 	Concurrency int    // concurrent calls
 	Sharing     string // "shared", "identity" or "session"; "" means by transport
 	Required    bool   // the bridge is not ready without it
-	Lazy        bool   // connected when first needed
+	Lazy        bool   // connected when first needed; false if Required
 
 	Context  []string // hidden arguments of its tools, which Config.Context fills in
 	Validate bool     // arguments are checked against the tools' schemas before a call
@@ -361,6 +361,7 @@ func (d *decoder) checkServer(n node, s *Server, reach string) {
 	if s.Forward {
 		d.checkForward(n, s)
 	}
+	s.Lazy = s.Lazy && !s.Required
 	if s.Single && s.Required {
 		d.placed = append(d.placed, n.key())
 	}

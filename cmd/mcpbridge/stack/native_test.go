@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -216,5 +217,35 @@ func TestStrict(t *testing.T) {
 	states := st.Servers()
 	if a, b := states[0], states[1]; a.Name != "a" || a.Required || !b.Required || b.Up() {
 		t.Errorf("the servers are %s and %s", a, b)
+	}
+}
+
+// What a lazy server has said of itself before does not stand for one that is required.
+func TestLazyRequired(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	var away atomic.Bool
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if away.Load() {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		ServeTools(w, r, "", "echo")
+	}))
+	defer server.Close()
+	for _, down := range []bool{false, true} {
+		away.Store(down)
+		st, err := openConfig(t, `{"mcpServers": {"s": {"url": "`+server.URL+`", "lazy": true, "required": true, "connectTimeout": "1s"}}}`, `[]`, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		session, err := st.Open(t.Context(), &bridge.Caller{ID: "test", Operator: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := st.AwaitRequired(t.Context(), session); (err != nil) != down {
+			t.Errorf("the server is away: %v: %v", down, err)
+		}
+		session.Close()
+		st.Close()
 	}
 }
