@@ -57,7 +57,8 @@ func (l *link) connect(ctx context.Context) (*conn, error) {
 		}
 	}
 	close(c.ready)
-	l.about.Store(&c.described)
+	described := c.described // not the conn, which would stay in memory
+	l.about.Store(&described)
 	l.saveLists()
 	l.restore(c)
 	return c, nil
