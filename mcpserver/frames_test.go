@@ -132,6 +132,9 @@ func TestLongMessagesOfSlowClient(t *testing.T) {
 		if got := <-answers; !strings.Contains(got, `"id":1,"result"`) || len(got) < len(long) {
 			t.Errorf("the answer is %.100s", got)
 		}
+		conn.Close()
+		for range answers { // until the reader has ended
+		}
 	})
 }
 
