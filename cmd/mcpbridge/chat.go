@@ -217,7 +217,7 @@ func (c *chat) greet(ctx context.Context) error {
 		what = number(len(list.Items), "tool")
 	}
 	p, columns := c.console.style()
-	c.console.print(p.Dim(terminal.Fit(fmt.Sprintf("%s, %s. /help lists the commands.", c.modelName(), what), columns)))
+	c.console.print(p.Dim(strings.Join(terminal.Wrap(fmt.Sprintf("%s, %s. /help lists the commands.", c.modelName(), what), columns), "\n")))
 	c.recall()
 	return nil
 }

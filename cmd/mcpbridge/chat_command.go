@@ -73,6 +73,9 @@ func (c *chat) command(ctx context.Context, line string) {
 	c.console.fail(fmt.Errorf("unknown command %s%s", hint.Quote(name), hint.DidYouMean(name, commandWords())))
 }
 
+// minAbout is the width below which descriptions are not broken further.
+const minAbout = 20 // columns
+
 func (c *chat) help(context.Context, string) error {
 	p, columns := c.console.style()
 	var b strings.Builder
@@ -82,7 +85,8 @@ func (c *chat) help(context.Context, string) error {
 	}
 	for _, command := range chatCommands() {
 		front := fmt.Sprintf("%-*s", width, command.name+" "+command.argument)
-		b.WriteString(p.Bold(front) + terminal.Fit(command.about, columns-width) + "\n")
+		about := terminal.Wrap(command.about, max(columns-width, minAbout))
+		b.WriteString(p.Bold(front) + strings.Join(about, "\n"+strings.Repeat(" ", width)) + "\n")
 	}
 	c.console.print(b.String())
 	return nil

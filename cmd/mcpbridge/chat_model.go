@@ -61,7 +61,8 @@ func (c *chat) showModels(ctx context.Context) {
 		lines = append(lines[:maxModels], p.Dim(fmt.Sprintf("  and %d more", more)))
 	}
 	if err != nil {
-		lines = append(lines, p.Dim(terminal.Fit("other models of "+terminal.Inline(fmt.Sprintf("%s are not known: %v", c.now.Name, err)), columns)))
+		why := terminal.Wrap("other models of "+terminal.Inline(fmt.Sprintf("%s are not known: %v", c.now.Name, err)), columns)
+		lines = append(lines, p.Dim(strings.Join(why, "\n")))
 	}
 	c.console.print(strings.Join(lines, "\n"))
 }

@@ -91,6 +91,23 @@ func TestChatMarkdown(t *testing.T) {
 	}
 }
 
+// Neither the greeting nor the list of commands is cut off on a narrow terminal.
+func TestChatNarrow(t *testing.T) {
+	k := startTalk(t, t.TempDir(), "--no-history", "--model", strings.Repeat("long-", 8), "--", "fakeserver")
+	k.sees("openai/")
+	if text := steering.ReplaceAllString(k.sees("> "), " "); !strings.Contains(strings.Join(strings.Fields(text), " "), "/help lists the commands.") {
+		t.Errorf("the greeting is %q", text)
+	}
+	k.resize(60)
+	k.types("/help" + enter)
+	k.sees("show or set whether the model thinks,\r\n" + strings.Repeat(" ", 22) + "or its most tokens\r\n")
+	k.sees("> ")
+	k.types(ctrlD)
+	if err := k.leaves(); err != nil {
+		t.Errorf("the program ended with %v", err)
+	}
+}
+
 // What was typed before the program is there is a prompt a line.
 func TestChatTypedAhead(t *testing.T) {
 	k := startTalkAfter(t, "one"+enter+"/exit"+enter, t.TempDir(), "--no-history", "--", "fakeserver")
