@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/policy"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
@@ -157,8 +158,12 @@ func (c *chat) leave() {
 	if c.console.asker() == nil || c.history.kept == nil || len(t.Messages) == 0 {
 		return
 	}
+	command := "mcpbridge chat --resume " + shortID(t.ID)
+	if c.flags.Changed("config") {
+		command += " --config " + hint.ShellWord(c.flags.config)
+	}
 	p, _ := c.console.style()
-	c.console.print(p.Dim("mcpbridge chat --resume " + shortID(t.ID) + " resumes this conversation"))
+	c.console.print(p.Dim(command + " resumes this conversation"))
 }
 
 // modelFor returns the first model: that of the flags, or that of the conversation if available.

@@ -14,7 +14,11 @@ import (
 // their lines between words, and leaving says how to come back.
 func TestChatModel(t *testing.T) {
 	state := t.TempDir()
-	k := startTalk(t, state, "--", "fakeserver")
+	config := filepath.Join(t.TempDir(), "my config.json")
+	if err := os.WriteFile(config, []byte(`{"mcpServers": {"fakeserver": {"command": "fakeserver"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k := startTalk(t, state, "--config", config)
 	k.sees("> ")
 	k.types("/model" + enter)
 	k.sees("* openai/m")
@@ -38,6 +42,7 @@ func TestChatModel(t *testing.T) {
 	k.sees("> ")
 	k.types(ctrlD)
 	k.sees("mcpbridge chat --resume ")
+	k.sees(" --config '" + config + "' resumes this conversation")
 	if err := k.leaves(); err != nil {
 		t.Errorf("the program ended with %v", err)
 	}

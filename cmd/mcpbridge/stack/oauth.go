@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/mcpclient/oauth"
 )
 
@@ -53,7 +54,7 @@ func NewLogin(cfg *config.Config, server *config.Server, logins, tokens oauth.St
 	if access.Grant != oauth.Code {
 		access.Store = tokens
 	}
-	access.Command = commandFor(cfg, "login", server.Name, "--upstream "+quoted(server.URL))
+	access.Command = commandFor(cfg, "login", server.Name, "--upstream "+hint.ShellWord(server.URL))
 	if identity == "" { // else its login is by a page of the bridge
 		access.MayAsk = isOperator
 	}
@@ -96,7 +97,7 @@ func commandFor(cfg *config.Config, command, server, alone string) string {
 	if cfg.Path == "" {
 		return command + alone
 	}
-	command += quoted(server)
+	command += hint.ShellWord(server)
 	dir, err := os.UserConfigDir()
 	if err == nil && cfg.Path == filepath.Join(dir, "mcpbridge", config.FileName) {
 		return command
@@ -105,13 +106,5 @@ func commandFor(cfg *config.Config, command, server, alone string) string {
 	if err != nil {
 		path = cfg.Path
 	}
-	return command + " --config " + quoted(path)
-}
-
-// quoted returns a word for a shell.
-func quoted(word string) string {
-	if strings.ContainsAny(word, " \t\"'\\$&|;<>()*?[]{}~`!#") {
-		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-	}
-	return word
+	return command + " --config " + hint.ShellWord(path)
 }

@@ -29,6 +29,14 @@ func Shorten(s string) string {
 	return s[:end] + "…"
 }
 
+// ShellWord returns s as a word of a command line for a shell.
+func ShellWord(s string) string {
+	if strings.ContainsAny(s, " \t\"'\\$&|;<>()*?[]{}~`!#") {
+		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	}
+	return s
+}
+
 // DidYouMean returns the end of an error about an unknown word: the nearest known word, or all of
 // them.
 func DidYouMean(word string, known []string) string {
