@@ -10,16 +10,20 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/audit"
 	"github.com/mcpbridge/mcpbridge/bridge/ledger"
+	"github.com/mcpbridge/mcpbridge/bridge/observe"
+	"github.com/mcpbridge/mcpbridge/bridge/policy"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // ledgerFile returns the file of a config's ledger: its own, else one in the folder of the program's state.
@@ -128,7 +132,7 @@ func runAuditQuery(ctx context.Context, args []string, std streams) error {
 	f.StringVar(&q.Tool, "tool", "", "only calls of tools that match this `PATTERN`")
 	f.StringVar(&q.Server, "server", "", "only calls that went to this `SERVER`")
 	f.StringVar(&q.Outcome, "outcome", "", "only calls with this `OUTCOME`, such as ok, tool_error or denied")
-	f.StringVar(&q.Decision, "decision", "", "only calls with this `DECISION` of the policy: allow or deny")
+	f.StringVar(&q.Decision, "decision", "", "only calls with this `DECISION` of the policy: allow, deny or ask")
 	f.StringVar(&times[0], "since", "", "only calls from this `TIME` on: 2026-11-27, 2026-11-27T06:38:40Z, or 24h for the last day")
 	f.StringVar(&times[1], "until", "", "only calls before this `TIME`")
 	unknown := f.Bool("unknown", false, "print the calls of the ledger of which it is unknown whether they ran")
@@ -137,7 +141,10 @@ func runAuditQuery(ctx context.Context, args []string, std streams) error {
 	if err := f.parseOwn(args); err != nil {
 		return err
 	}
-	var err error
+	err := cmp.Or(unknownWord("--outcome", q.Outcome, outcomes()), unknownWord("--decision", q.Decision, []string{string(policy.Allow), string(policy.Deny), string(policy.Ask)}))
+	if err != nil {
+		return err
+	}
 	for i, t := range []*time.Time{&q.Since, &q.Until} {
 		if *t, err = parseMoment(times[i], time.Now()); err != nil {
 			return usagef("audit query: %s: %s", []string{"--since", "--until"}[i], err)
@@ -166,10 +173,30 @@ func runAuditQuery(ctx context.Context, args []string, std streams) error {
 			rows = append(rows, auditRow(l))
 		}
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return usagef("audit query: %s does not exist: no call has been written to it yet", path)
+	case err != nil:
 		return err
 	}
 	return q.table(rows, std)
+}
+
+// outcomes returns the words for how a call ended.
+func outcomes() []string {
+	words := []string{string(observe.OK), string(observe.ToolError), string(observe.InputRequired), string(observe.ServerError)}
+	for code := toolformat.Internal; code <= toolformat.Canceled; code++ {
+		words = append(words, code.String())
+	}
+	return words
+}
+
+// unknownWord returns an error for a word of a flag that is not among the known ones.
+func unknownWord(flag, word string, known []string) error {
+	if word == "" || slices.Contains(known, word) {
+		return nil
+	}
+	return usagef("audit query: %s: unknown word %s%s", flag, hint.Quote(word), hint.DidYouMean(word, known))
 }
 
 // parseMoment parses a time, a day, or how long ago it is. "" is the zero time.
