@@ -268,10 +268,16 @@ func (e *clientEditor) add(r clientResult) {
 	action := r.Action
 	if e.dryRun && r.Action != "unchanged" {
 		action = "would be " + r.Action
+		if len(r.Names) > 0 {
+			action = strings.Join(r.Names, ", ") + " would be moved out of"
+		}
 	}
 	line := fmt.Sprintf("%s: %s: %s", r.Title, action, r.File)
-	if r.Backup != "" {
+	switch {
+	case r.Backup != "":
 		line += " (before: " + filepath.Base(r.Backup) + ")"
+	case e.dryRun && len(r.Names) > 0:
+		line += " (what cannot be connected stays)"
 	}
 	fmt.Fprintln(e.std.out, terminal.Inline(line))
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/clients"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 )
@@ -41,31 +43,30 @@ func runInit(ctx context.Context, args []string, std streams) error {
 	for _, c := range named {
 		titles = append(titles, c.Title)
 	}
-	config, err := configPath(*path)
+	target, err := configPath(*path)
 	if err != nil {
 		return err
 	}
-	if ok, err := ask(fmt.Sprintf("Found %s. Copy their servers into %s, and connect each once?", strings.Join(titles, ", "), config)); !ok {
+	if ok, err := ask(fmt.Sprintf("Found %s. Copy their servers into %s, and connect each once?", strings.Join(titles, ", "), target)); !ok {
 		return err
 	}
-	i, files, result, err := e.importServers(ctx, config, named)
+	i, files, result, err := e.importServers(ctx, target, named)
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(config); err != nil { // nothing to import, or a dry run
-		if e.dryRun {
-			return e.end(result)
-		}
+	cfg, err := e.importedConfig(target, i)
+	switch {
+	case err != nil:
+		return err
+	case cfg == nil && e.dryRun:
+		return e.end(result)
+	case cfg == nil:
 		return usagef("init: the clients have no servers: mcpbridge add NAME -- COMMAND adds one, and mcpbridge connect registers the bridge")
 	}
 	if ok, err := ask("Register the bridge in them?"); err != nil {
 		return err
 	} else if !ok {
 		return e.end(result)
-	}
-	cfg, err := loadForClients(f, config)
-	if err != nil {
-		return err
 	}
 	for _, c := range named {
 		if err := e.connect(c, cfg, connectFlags{}); err != nil {
@@ -89,6 +90,17 @@ func runInit(ctx context.Context, args []string, std streams) error {
 		fmt.Fprintf(std.out, "Restart the clients. mcpbridge check tells whether every server works, mcpbridge disconnect undoes it all.\n")
 	}
 	return e.end(result)
+}
+
+// importedConfig returns the config that an import has written, or would write in a dry run; nil if there is none.
+func (e *clientEditor) importedConfig(path string, i *clients.Import) (*config.Config, error) {
+	if _, err := os.Stat(path); err == nil {
+		return loadForClients(e.flags, path)
+	}
+	if e.dryRun && len(i.Added) > 0 {
+		return &config.Config{Path: path}, nil
+	}
+	return nil, nil
 }
 
 // agrees asks a question until the answer is clear. Enter is yes, the end of the input no. The error is that
