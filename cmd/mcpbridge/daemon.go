@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/logbook"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/mcpserver"
 )
@@ -49,7 +51,10 @@ func runDaemon(ctx context.Context, args []string, std streams) error {
 	defer cancel()
 	ln, release, err := place.Listen(wait)
 	if errors.Is(err, daemon.ErrRunning) {
-		return daemon.Ready(std.out) // whoever has started this one finds the other
+		if !output.IsTerminal(std.out) {
+			_ = daemon.Ready(std.out) // whoever has started this one finds the other
+		}
+		return fmt.Errorf("daemon: %w: mcpbridge ps shows it, and mcpbridge stop ends it", err)
 	}
 	if err != nil {
 		return err
