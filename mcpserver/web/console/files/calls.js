@@ -41,6 +41,10 @@ export function useCalls(contents) {
 }
 
 const bad = (outcome) => outcome !== "ok" && outcome !== "input_required" && outcome !== "canceled";
+
+// mood is the class of an outcome.
+export const mood = (outcome) => (bad(outcome) ? "bad" : outcome === "ok" ? "good" : "warn");
+
 const who = (c) => c.client || c.principal || `session ${c.session}`;
 
 function matches(c, { q, server, client, failed }) {
@@ -75,7 +79,7 @@ export function CallsView({ calls, servers, callers, url, go, contents, setConte
 					empty=${all.length ? "No call matches." : html`No calls yet. What clients call appears here as it happens. <a href="?view=tools">Call a tool yourself</a>.`}
 					row=${({ call }) => html`
 						<span class="time">${clock(call.time)}</span><span class="who" title=${call.principal}>${visible(who(call))}</span>
-						<span class="what"><i class=${`dot ${bad(call.outcome) ? "bad" : call.outcome === "ok" ? "good" : "warn"}`}></i><b>${visible(call.target || call.method)}</b>${bad(call.outcome) && html` <em>${call.outcome.replaceAll("_", " ")}</em>`}</span>
+						<span class="what"><i class=${`dot ${mood(call.outcome)}`}></i><b>${visible(call.target || call.method)}</b>${bad(call.outcome) && html` <em>${call.outcome.replaceAll("_", " ")}</em>`}</span>
 						<span class="server">${call.server ?? ""}</span>
 						<span class="num took"><i class="meter" style=${{ width: `${Math.max(2, 100 * Math.sqrt(call.ms / longest))}%` }}></i>${duration(call.ms)}</span>
 						<span class="num size">${size(call.in)}</span><span class="num size">${size(call.out)}</span>`} />
@@ -98,7 +102,7 @@ function Detail({ call, content, server, caller, close }) {
 	const item = useRead("items", { kind: "tools", name: call.target || "-" }).value?.[0];
 	const again = () => state?.running || run(call.method, { name: call.target, arguments: content.arguments ?? {} }, call.target);
 	return html`<${Panel} label="The call" title=${call.target || call.method} close=${close}>
-		<p><span class=${bad(call.outcome) ? "tag bad" : "tag good"}>${call.outcome.replaceAll("_", " ")}</span> ${call.reason ?? ""}</p>
+		<p><span class=${`tag ${mood(call.outcome)}`}>${call.outcome.replaceAll("_", " ")}</span> ${/^cancell?ed$/.test(call.reason) ? "" : call.reason ?? ""}</p>
 		<${Way} ...${{ call, server, caller, own: call.method === "tools/call" && (item?.own || item?.name) }} />
 		<dl>
 			<dt>Begun</dt><dd>${new Date(call.time).toLocaleString()}</dd>

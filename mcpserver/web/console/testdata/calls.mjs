@@ -1,7 +1,10 @@
 // The calls that the console follows, over connections that are lost.
 import assert from "node:assert/strict";
 import { follow } from "./api.js";
-import { Calls } from "./calls.js";
+import { Calls, mood } from "./calls.js";
+
+// A call that was canceled has neither worked nor failed.
+assert.deepEqual(["ok", "canceled", "input_required", "denied"].map(mood), ["good", "warn", "warn", "bad"]);
 
 // Contents stay when the connection is made anew, unless it is to a bridge that has started again.
 const calls = new Calls();
