@@ -76,6 +76,20 @@ func TestConsoleApprovals(t *testing.T) {
 	tab.see(t, `!document.title.includes("broken")`)
 }
 
+// A call from the console goes on while its own approval is looked for, and its result is where it was made.
+func TestConsoleApprovesOwn(t *testing.T) {
+	program, browser := build(t), startBrowser(t)
+	bridge := serve(t, program, asking)
+	tab := browser.console(t, bridge)
+	tab.see(t, `document.querySelector(".live.on")`)
+	tab.open(t, bridge, url.Values{"view": {"tools"}, "name": {"report"}})
+	tab.send(t)
+	tab.press(t, "Approvals")
+	tab.click(t, "Allow")
+	tab.do(t, `history.back()`)
+	tab.see(t, `document.querySelector(".outcome .markdown table")`)
+}
+
 // A link leads to the page of one call, from any other page. It is for the operator alone, and an answer counts once.
 func TestApprovalPage(t *testing.T) {
 	program, browser := build(t), startBrowser(t)

@@ -6,6 +6,7 @@ import { CallsView, useCalls } from "./calls.js";
 import { ChatView } from "./chat.js";
 import { ClientsView } from "./clients.js";
 import { Visit } from "./entry.js";
+import { abandon } from "./run.js";
 import { failedServers, ServersView, summary } from "./servers.js";
 import { ToolsView } from "./tools.js";
 
@@ -62,6 +63,7 @@ function Console({ out }) {
 	const [approvals, look] = useEvery("approvals", 1500, () => {});
 	const waiting = approvals?.waiting ?? 0;
 	useEffect(() => setAway(""), [state]);
+	useEffect(() => () => setTimeout(abandon), []); // when the views have left theirs
 	useEffect(() => { if (calls.state === "ended") out("You have been signed out."); }, [calls.state]);
 	const view = views[url.view] ? url.view : "calls";
 	useEffect(() => { document.title = `${waiting ? `(${waiting}) ` : ""}${views[view]} · mcpbridge`; }, [view, waiting]);

@@ -84,7 +84,7 @@ export function CallsView({ calls, servers, callers, url, go, contents, setConte
 						<span class="num took"><i class="meter" style=${{ width: `${Math.max(2, 100 * Math.sqrt(call.ms / longest))}%` }}></i>${duration(call.ms)}</span>
 						<span class="num size">${size(call.in)}</span><span class="num size">${size(call.out)}</span>`} />
 			</div>
-			${chosen && html`<${Detail} key=${chosen.number} call=${chosen.call} server=${servers.find((s) => s.name === chosen.call.server)} caller=${callers.find((c) => c.session === chosen.call.session)} content=${calls.contents.get(chosen.number)} close=${() => go({ call: "" })} />`}
+			${chosen && html`<${Detail} key=${chosen.number} number=${chosen.number} call=${chosen.call} server=${servers.find((s) => s.name === chosen.call.server)} caller=${callers.find((c) => c.session === chosen.call.session)} content=${calls.contents.get(chosen.number)} close=${() => go({ call: "" })} />`}
 		</div>`;
 }
 
@@ -97,8 +97,8 @@ function Choice({ label, all, value, options, set }) {
 }
 
 // Detail is one call: who, what, how long, and what was said.
-function Detail({ call, content, server, caller, close }) {
-	const { state, run, cancel } = useRun();
+function Detail({ number, call, content, server, caller, close }) {
+	const { state, run, cancel } = useRun(`again ${number} ${call.time}`);
 	const item = useRead("items", { kind: "tools", name: call.target || "-" }).value?.[0];
 	const again = () => state?.running || run(call.method, { name: call.target, arguments: content.arguments ?? {} }, call.target);
 	return html`<${Panel} label="The call" title=${call.target || call.method} close=${close}>

@@ -1,5 +1,5 @@
 // Requests that a person sends from the page: with progress, canceled, and what comes of them.
-import { html, useEffect, useRef, useState } from "./html.js";
+import { html, useEffect, useReducer, useState } from "./html.js";
 import { request } from "./api.js";
 import { Content } from "./content.js";
 import { Fields } from "./form.js";
@@ -8,41 +8,63 @@ import { initial } from "./schema.js";
 
 const mostSteps = 200; // of a request's timeline
 
-// useRun carries out one request at a time.
-export function useRun() {
-	const [state, setState] = useState(null);
-	const abort = useRef(null);
+const mostLeft = 3; // of the six connections that browsers have to a host for all their pages
+const left = new Map(); // the requests whose views were left while they ran, by what they are of
+
+// abandon cancels the requests whose views were left.
+export function abandon() {
+	for (const run of left.values()) run.abort.abort();
+	left.clear();
+}
+
+// useRun carries out one request at a time. It goes on while another view is shown, such as the one where a person
+// approves it: the view of the same thing finds it again, or what has come of it.
+export function useRun(of) {
+	const [own] = useState(() => left.get(of) ?? { state: null });
+	const [, redraw] = useReducer((n) => n + 1, 0);
+	const put = (state) => { own.state = state; own.shown?.(); };
+	useEffect(() => {
+		own.shown = redraw;
+		if (left.delete(of)) redraw();
+		return () => {
+			own.shown = null;
+			if (!own.state?.running) return;
+			left.set(of, own);
+			if (left.size <= mostLeft) return;
+			const [oldest] = left.keys();
+			left.get(oldest).abort.abort();
+			left.delete(oldest);
+		};
+	}, []);
 	const run = async (method, params, name) => {
-		abort.current = new AbortController();
+		own.abort = new AbortController();
 		const begun = performance.now(), steps = [{ at: 0, text: "sent" }];
 		const step = (text) => { if (steps.length < mostSteps) steps.push({ at: performance.now() - begun, text }); };
-		const end = (more, text) => { step(text); setState({ ...more, steps, ms: performance.now() - begun }); };
-		setState({ running: true, steps });
+		const end = (more, text) => { step(text); put({ ...more, params, steps, ms: performance.now() - begun }); };
+		put({ running: true, params, steps });
 		const progress = (p) => {
 			step(["progress", p.total ? `${p.progress} of ${p.total}` : p.progress, p.message].filter((t) => t !== undefined).join(" "));
-			setState((s) => (s?.running ? { ...s, progress: p } : s));
+			put({ ...own.state, progress: p });
 		};
 		try {
-			const result = await request(method, params, { name, signal: abort.current.signal, progress });
+			const result = await request(method, params, { name, signal: own.abort.signal, progress });
 			end({ result }, result?.isError ? "answered: the tool has failed" : "answered");
 		} catch (e) {
 			const text = e.name === "AbortError" ? "canceled" : e.message;
 			end({ error: text }, text);
 		}
 	};
-	useEffect(() => () => abort.current?.abort(), []);
-	return { state, run, cancel: () => abort.current?.abort() };
+	return { state: own.state, run, cancel: () => own.abort?.abort() };
 }
 
-// Run is a form for the arguments of a request, and its outcome. params makes the params of the arguments. shown
-// returns more of a result, with the params of its request.
-export function Run({ title, schema, method, params, shown }) {
+// Run is a form for the arguments of a request about an item, of, and its outcome. params makes the params of the
+// arguments. shown returns more of a result, with the params of its request.
+export function Run({ of, title, schema, method, params, shown }) {
 	const [raw, setRaw] = useState(false);
 	const [text, setText] = useState("{}");
 	const [value, setValue] = useState(() => initial(schema, schema, true) ?? {});
 	const [wrong, setWrong] = useState("");
-	const { state, run, cancel } = useRun();
-	const sent = useRef(null);
+	const { state, run, cancel } = useRun(`${method} ${of}`);
 	const some = Object.keys(schema.properties ?? {}).length > 0;
 	const call = (e) => {
 		e.preventDefault();
@@ -50,7 +72,6 @@ export function Run({ title, schema, method, params, shown }) {
 		try {
 			setWrong("");
 			const all = params(raw ? exact(text) : value);
-			sent.current = all;
 			run(method, all, all.uri ?? all.name);
 		} catch (fault) {
 			setWrong(`The arguments are not JSON: ${fault.message}`);
@@ -73,7 +94,7 @@ export function Run({ title, schema, method, params, shown }) {
 		${wrong && html`<p class="failed" role="alert">${wrong}</p>`}
 		<p class="buttons"><button class="primary" aria-disabled=${state?.running}>${title}</button>${state?.running && html`<button type="button" onClick=${(e) => { e.currentTarget.previousElementSibling.focus(); cancel(); }}>Cancel</button>`}</p>
 		<${Outcome} state=${state} />
-		${state?.result && shown && shown(sent.current, state.result)}
+		${state?.result && shown && shown(state.params, state.result)}
 	</form>`;
 }
 

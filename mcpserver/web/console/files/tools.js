@@ -61,12 +61,12 @@ function Item({ item, items, kind, url, go, close }) {
 		${kind === "tools" ? html`
 			<p><a href=${`?view=clients&part=why&tool=${encodeURIComponent(item.name)}`}>Which client sees it, and why?</a></p>
 			<${Tabs} label="Of the tool" all=${toolParts} chosen=${part} choose=${(p) => go({ part: p === "call" ? "" : p })} />
-			${part === "call" && html`<${Run} title="Call" schema=${d.inputSchema ?? {}} method="tools/call" params=${(args) => ({ name: item.name, arguments: args })}
+			${part === "call" && html`<${Run} of=${item.name} title="Call" schema=${d.inputSchema ?? {}} method="tools/call" params=${(args) => ({ name: item.name, arguments: args })}
 				shown=${pageOf(d) ? (params, result) => html`<${App} ...${{ item, items, args: params.arguments, result }} />` : undefined} />`}
 			${part === "definition" && html`<${Definition} ...${{ item, items, url, go }} />`}
 			${part === "providers" && html`<${Providers} name=${item.name} />`}`
 		: html`
-			${kind === "prompts" && html`<${Run} title="Get" schema=${schemaOf(d.arguments)} method="prompts/get" params=${(args) => ({ name: item.name, arguments: args })} />`}
+			${kind === "prompts" && html`<${Run} of=${item.name} title="Get" schema=${schemaOf(d.arguments)} method="prompts/get" params=${(args) => ({ name: item.name, arguments: args })} />`}
 			${kind === "resources" && html`<${Resource} uri=${item.name} />`}
 			${kind === "templates" && html`<${Template} uri=${item.name} />`}
 			<h3>Definition</h3><${Tree} value=${d} open=${1} />`}
@@ -83,7 +83,7 @@ function schemaOf(given) {
 }
 
 function Resource({ uri }) {
-	const { state, run } = useRun();
+	const { state, run } = useRun(`resources/read ${uri}`);
 	return html`<p class="buttons"><button class="primary" aria-disabled=${state?.running} onClick=${() => state?.running || run("resources/read", { uri }, uri)}>Read</button></p><${Outcome} state=${state} />`;
 }
 
@@ -92,5 +92,5 @@ function Template({ uri }) {
 	const names = [...uri.matchAll(/\{([\w.]+)\}/g)].map((m) => m[1]), simple = !/\{[^\w]/.test(uri) && names.length > 0;
 	const schema = { type: "object", required: simple ? names : ["uri"], properties: simple ? Object.fromEntries(names.map((n) => [n, { type: "string" }])) : { uri: { type: "string", default: uri } } };
 	const expand = (args) => (simple ? uri.replace(/\{([\w.]+)\}/g, (_, n) => encodeURIComponent(args[n] ?? "")) : args.uri);
-	return html`<${Run} title="Read" schema=${schema} method="resources/read" params=${(args) => ({ uri: expand(args) })} />`;
+	return html`<${Run} of=${uri} title="Read" schema=${schema} method="resources/read" params=${(args) => ({ uri: expand(args) })} />`;
 }
