@@ -186,8 +186,7 @@ func runCommand(ctx context.Context, args []string, std streams) int {
 		printUsages(std.out, list)
 		return exitDone
 	}
-	fmt.Fprintf(std.err, "mcpbridge: %s\n", unknownCommand(args))
-	return exitUsage
+	return exitCode(ctx, usagef("%s", unknownCommand(args)), std.err)
 }
 
 // unknownCommand returns the error for an unknown command, with the nearest known one.

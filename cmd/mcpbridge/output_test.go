@@ -142,6 +142,18 @@ func TestListWidth(t *testing.T) {
 	}
 }
 
+// Errors about a command end their lines between words.
+func TestUsageWidth(t *testing.T) {
+	for _, args := range [][]string{{"tools", "lsit", "--config", "mcpbridge.json"}, {"approve"}, {"tools"}, {"secret"}, {"secret", "get", "A"}} {
+		text := strings.ReplaceAll(onTerminal(t, 30, args...), "\r", "")
+		for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
+			if len(line) > 30 || !strings.HasPrefix(text, "mcpbridge: ") {
+				t.Errorf("%q: %q", args, text)
+			}
+		}
+	}
+}
+
 // What an import costs is advice: check says it, and all is well.
 func TestCheckAdvice(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "mcpbridge.json")
