@@ -202,7 +202,11 @@ func runDrain(ctx context.Context, args []string, std streams) error {
 		return nil
 	})
 	if err == nil && !drained {
-		return &exitError{exitAway, "no serve of yours is running"}
+		what := "no serve of yours is running"
+		if r.config != "" {
+			what += " for " + r.config
+		}
+		return &exitError{exitAway, what + " (mcpbridge ps lists what runs, and mcpbridge stop ends a daemon)"}
 	}
 	return errors.Join(append(lossy, err)...)
 }

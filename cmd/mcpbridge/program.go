@@ -54,7 +54,7 @@ type program struct {
 // that warnings go to stderr as plain lines.
 func newProgram(f *sourceFlags, cfg *config.Config, level string, opts stack.Options, stderr io.Writer) (*program, error) {
 	if len(cfg.Servers) == 0 && !cfg.HasNatives() && !f.toolless && !(f.gateway && (len(cfg.Providers) > 0 || cfg.Lending.Enabled)) {
-		return nil, usagef("%s: no enabled server in mcpServers and no native tool in tools", cfg.Path)
+		return nil, usagef("%s: no enabled server in mcpServers and no native tool in tools (mcpbridge add or mcpbridge import adds servers, mcpbridge enable turns one on)", cfg.Path)
 	}
 	lines := output.NewQueue(stderr)
 	p := &program{cfg: cfg, caller: self(), lines: lines}
