@@ -2,7 +2,9 @@ package ollama
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 
@@ -76,7 +78,11 @@ func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(p
 	x := p.encode(req)
 	x.Body = p.client.MergeBody(x.Body, &req.Settings, "options")
 	x.Decoder = newDecoder(req)
-	return p.client.Turn(ctx, x, emit)
+	turn, err := p.client.Turn(ctx, x, emit)
+	if e, dial := (*providers.APIError)(nil), (*net.OpError)(nil); errors.As(err, &e) && errors.As(e.Cause, &dial) && dial.Op == "dial" {
+		e.Message += `: if Ollama does not run there, "ollama serve" starts it`
+	}
+	return turn, err
 }
 
 // refuse reads an error, and adds advice where possible.
