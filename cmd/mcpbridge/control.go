@@ -225,7 +225,10 @@ func (c *control) named(name string) (found []*mcpclient.Client, err error) {
 			found = append(found, client)
 		}
 	}
-	if found == nil {
+	switch {
+	case names == nil:
+		return nil, fmt.Errorf("no server %q here: none is connected now", name)
+	case found == nil:
 		slices.Sort(names)
 		return nil, fmt.Errorf("no server %q here (there are: %s)", name, strings.Join(slices.Compact(names), ", "))
 	}

@@ -45,3 +45,11 @@ func TestManageAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// Without any server there are no names to choose from.
+func TestNoServer(t *testing.T) {
+	c := &control{stacks: func() []*stack.Stack { return nil }}
+	if _, err := c.named("a"); err == nil || err.Error() != `no server "a" here: none is connected now` {
+		t.Errorf("got %v", err)
+	}
+}

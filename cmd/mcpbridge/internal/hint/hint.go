@@ -38,10 +38,13 @@ func ShellWord(s string) string {
 }
 
 // DidYouMean returns the end of an error about an unknown word: the nearest known word, or all of
-// them.
+// them; "" if there are none.
 func DidYouMean(word string, known []string) string {
 	if near := toolformat.Closest(word, known); near != "" {
 		return fmt.Sprintf(" (did you mean %s?)", near)
+	}
+	if len(known) == 0 {
+		return ""
 	}
 	return fmt.Sprintf(" (known: %s)", strings.Join(slices.Compact(slices.Sorted(slices.Values(known))), ", "))
 }
