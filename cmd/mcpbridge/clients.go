@@ -247,7 +247,7 @@ func (e *clientEditor) redact(text string) string {
 // fault prints why a file was left as it is.
 func (e *clientEditor) fault(name string, err error) {
 	e.failed = true
-	fmt.Fprintf(e.std.err, "mcpbridge: %s: %s: %s\n", e.flags.Name(), name, terminal.Inline(e.redact(err.Error())))
+	output.Item(e.std.err, "", fmt.Sprintf("mcpbridge: %s: %s: %s", e.flags.Name(), name, terminal.Inline(e.redact(err.Error()))))
 }
 
 // note prints a remark, once.
@@ -256,7 +256,7 @@ func (e *clientEditor) note(text string) {
 		return
 	}
 	e.noted = append(e.noted, text)
-	fmt.Fprintf(e.std.err, "mcpbridge: %s: %s\n", e.flags.Name(), terminal.Inline(e.redact(text)))
+	output.Item(e.std.err, "", fmt.Sprintf("mcpbridge: %s: %s", e.flags.Name(), terminal.Inline(e.redact(text))))
 }
 
 // add adds a result, and prints it.

@@ -142,12 +142,25 @@ func TestListWidth(t *testing.T) {
 	}
 }
 
-// Errors about a command end their lines between words.
+// Errors about a command, and notes, end their lines between words.
 func TestUsageWidth(t *testing.T) {
-	for _, args := range [][]string{{"tools", "lsit", "--config", "mcpbridge.json"}, {"approve"}, {"tools"}, {"secret"}, {"secret", "get", "A"}} {
-		text := strings.ReplaceAll(onTerminal(t, 30, args...), "\r", "")
+	config := filepath.Join(t.TempDir(), "mcpbridge.json")
+	if err := os.WriteFile(config, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]string{
+		"tools lsit --config mcpbridge.json":  "mcpbridge: unknown command",
+		"approve":                             "mcpbridge: unknown command",
+		"tools":                               "mcpbridge: tools: expected",
+		"secret get A":                        "mcpbridge: secret get: ",
+		"token remove ann --config " + config: "removed the token of ann\nit was the last one: ",
+	} {
+		if strings.HasPrefix(args, "token ") {
+			runWith("token", "create", "ann", "--config", config)
+		}
+		text := strings.ReplaceAll(onTerminal(t, 30, strings.Fields(args)...), "\r", "")
 		for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
-			if len(line) > 30 || !strings.HasPrefix(text, "mcpbridge: ") {
+			if len(line) > 30 || !strings.HasPrefix(text, want) {
 				t.Errorf("%q: %q", args, text)
 			}
 		}

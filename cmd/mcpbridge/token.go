@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/tokens"
 )
 
@@ -72,9 +73,9 @@ func runTokenCreate(_ context.Context, args []string, std streams) error {
 	if *asJSON {
 		return nil
 	}
-	fmt.Fprintf(std.err, "%s may use serve with this token, which is not shown again\n", made.Name)
+	output.Item(std.err, "", made.Name+" may use serve with this token, which is not shown again")
 	if cfg.Principals() == 0 {
-		fmt.Fprintln(std.err, "from now on serve asks every client for a token")
+		output.Item(std.err, "", "from now on serve asks every client for a token")
 	}
 	return nil
 }
@@ -139,7 +140,7 @@ func runTokenRemove(_ context.Context, args []string, std streams) error {
 		fmt.Fprintf(std.out, "removed the token of %s\n", name)
 	}
 	if left := noneLeft(cfg.Path); left != "" {
-		fmt.Fprintln(std.err, left)
+		output.Item(std.err, "", left)
 	}
 	return nil
 }
