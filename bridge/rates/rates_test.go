@@ -146,7 +146,9 @@ type answering struct {
 }
 
 func (a *answering) Do(_ context.Context, req *bridge.Request) bridge.Reply {
-	*a.asked = req.Target
+	if req.Method == wire.MethodToolsCall { // else it is only looked for
+		*a.asked = req.Target
+	}
 	return bridge.Result([]byte(`{"content":[]}`), nil)
 }
 
