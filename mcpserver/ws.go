@@ -3,7 +3,6 @@ package mcpserver
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -78,17 +77,14 @@ func (s *Server) identifyWS(r *http.Request, offered []string) (identity, time.T
 	return s.identify(r, token)
 }
 
-// silentTime is after how long a client of which nothing was read is gone.
-const silentTime = 3*keepAlive + time.Second
-
 func (d *duplex) readFrames(conn *websocket.Conn) error {
 	var until time.Time // the deadline of reads
 	alive := func(string) error {
 		now := time.Now()
-		if until.Sub(now) >= silentTime-time.Second { // to set it for each message would cost as much as its frame
+		if until.Sub(now) >= 3*keepAlive { // to set it for each message would cost as much as its frame
 			return nil
 		}
-		until = now.Add(silentTime)
+		until = now.Add(3*keepAlive + time.Second)
 		return conn.SetReadDeadline(until)
 	}
 	conn.SetPongHandler(alive)
@@ -98,7 +94,6 @@ func (d *duplex) readFrames(conn *websocket.Conn) error {
 	})
 	conn.SetReadLimit(int64(d.server.opts().MessageBytes)) // refuses a frame by the length it announces
 	c := counter{account: d.account, done: d.box.done, patience: roomTime}
-	in := &arriving{alive: alive}
 	for {
 		d.box.awaitRoom(d.server.slowTime)
 		alive("") // nothing was read meanwhile
@@ -109,8 +104,7 @@ func (d *duplex) readFrames(conn *websocket.Conn) error {
 		if err != nil {
 			return err
 		}
-		in.Reader = r
-		msg, err := c.readMessage(in, -1, d.server.opts().MessageBytes)
+		msg, err := c.readMessage(r, -1, d.server.opts().MessageBytes)
 		if err != nil {
 			msg.Free()
 			return err
@@ -123,20 +117,6 @@ func (d *duplex) readFrames(conn *websocket.Conn) error {
 	}
 }
 
-// arriving is a message that is being read. Its client is alive while it comes, which may take long on a slow network.
-type arriving struct {
-	io.Reader
-	alive func(string) error
-}
-
-func (a *arriving) Read(b []byte) (int, error) {
-	n, err := a.Reader.Read(b)
-	if n > 0 {
-		a.alive("")
-	}
-	return n, err
-}
-
 // writeFrames writes the outbox to the connection, closes it with a reason, and waits for the
 // client to close its end: a connection that is closed while there is something to read is reset,
 // and what was written last is lost.
@@ -144,7 +124,7 @@ func (d *duplex) writeFrames(conn *websocket.Conn) {
 	defer conn.Close()
 	// The server does not wait for a client that does not read.
 	defer context.AfterFunc(d.server.ctx, func() { conn.NetConn().SetWriteDeadline(time.Now().Add(time.Second)) })()
-	err := d.box.drain(nil, newFrameWriter(d.server.ctx, conn.NetConn()).write, func() error {
+	err := d.box.drain(nil, newFrameWriter(conn.NetConn()).write, func() error {
 		return conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTime))
 	})
 	d.box.end(err)
