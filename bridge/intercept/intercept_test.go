@@ -343,7 +343,7 @@ func TestURLIdle(t *testing.T) {
 			if req, err := http.ReadRequest(r); err == nil {
 				io.Copy(io.Discard, req.Body)
 				io.WriteString(conn, "HTTP/1.1 204 No Content\r\n\r\n")
-				http.ReadRequest(r) // the next one has no answer
+				http.ReadRequest(r) // the next request gets no response
 			}
 			conn.Close()
 		}

@@ -177,6 +177,14 @@ func TestWrittenTwice(t *testing.T) {
 	}
 }
 
+// takeAway removes a file of the ledger, as another program does.
+func takeAway(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Skip("the system does not remove an open file")
+	}
+}
+
 // The old files are read again if another program has removed the file, and it is not sure that they are the same. Their calls
 // stay known.
 func TestReadAgain(t *testing.T) {
@@ -188,9 +196,7 @@ func TestReadAgain(t *testing.T) {
 	if err := os.Chtimes(path+".1", time.Time{}, time.Unix(1, 0)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(path); err != nil {
-		t.Skip("the system does not remove an open file")
-	}
+	takeAway(t, path)
 	c.call("pay", `,"idempotencyKey":"other"`)
 	c.expect(c.call("pay", key), `"n":1`)
 	if bank.paid != 2 {
@@ -209,9 +215,7 @@ func TestReadOwnAgain(t *testing.T) {
 		if err := os.Chtimes(path+".1", time.Time{}, time.Unix(1, 0)); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Remove(path); err != nil {
-			t.Skip("the system does not remove an open file")
-		}
+		takeAway(t, path)
 		time.Sleep(time.Minute) // in the bubble
 		c.call("pay", `,"idempotencyKey":"last"`)
 		c.expect(c.call("pay", key), `"n":1`)
@@ -232,9 +236,7 @@ func TestRemovedOften(t *testing.T) {
 			if i == 0 {
 				c.expect(c.call("pay", key), `"n":1`) // which the old file has
 			}
-			if err := os.Remove(path); err != nil {
-				t.Skip("the system does not remove an open file")
-			}
+			takeAway(t, path)
 			time.Sleep(time.Minute) // in the bubble
 		}
 		c.expect(c.call("pay", key), `"n":1`)
@@ -255,9 +257,7 @@ func TestRemovedFirst(t *testing.T) {
 		path, bank, log := filepath.Join(t.TempDir(), "ledger.jsonl"), &tools{}, &bytes.Buffer{}
 		c := dial(t, open(t, ledger.Options{Path: path, Log: slog.New(slog.NewTextHandler(log, nil))}), bank)
 		c.expect(c.call("pay", key), `"n":1`)
-		if err := os.Remove(path); err != nil {
-			t.Skip("the system does not remove an open file")
-		}
+		takeAway(t, path)
 		time.Sleep(time.Minute) // in the bubble
 		c.call("pay", `,"idempotencyKey":"other"`)
 		c.expect(c.call("pay", key), `"n":1`)
