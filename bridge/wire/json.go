@@ -150,9 +150,12 @@ func delimits(c byte) bool {
 const whiteSpace = " \t\r\n"
 
 // SetMember returns a copy of an object in which the member key has the raw value: it replaces the
-// last member of that key, or becomes the first member. All other bytes stay. The object must have
-// been validated.
+// last member of that key, or becomes the first member. All other bytes stay. Another value than an
+// object counts as an empty one: PHP writes that as []. It must have been validated.
 func SetMember(object []byte, key string, value []byte) []byte {
+	if at(object, gap(object, 0)) != '{' {
+		object = []byte("{}")
+	}
 	dst := make([]byte, 0, len(object)+len(key)+len(value)+8)
 	var old span
 	c := open(object, '{')
@@ -184,8 +187,8 @@ func FirstMember(object []byte) int {
 	return i
 }
 
-// CutMember returns a copy of an object without the members of a key. The object must have been
-// validated.
+// CutMember returns a copy of an object without the members of a key. Another value than an object
+// counts as an empty one. It must have been validated.
 func CutMember(object []byte, key string) []byte {
 	dst := append(make([]byte, 0, len(object)), '{')
 	for c := open(object, '{'); c.next(); {

@@ -201,6 +201,21 @@ func FuzzIterateAnything(f *testing.F) {
 	})
 }
 
+// Another value than an object counts as an empty one, where a member is added or removed.
+func TestMembersOfOthers(t *testing.T) {
+	for _, raw := range []string{"", "[]", "[ 1 ]", "5", "null", `"{}"`} {
+		if got := string(SetMember([]byte(raw), "a", []byte("1"))); got != `{"a":1}` {
+			t.Errorf("%s with a member is %s", raw, got)
+		}
+		if got := string(CutMember([]byte(raw), "a")); got != "{}" {
+			t.Errorf("%s without a member is %s", raw, got)
+		}
+	}
+	if got := string(SetMember([]byte(" { } "), "a", []byte("1"))); got != ` {"a":1 } ` {
+		t.Errorf("an object with a blank is %q", got)
+	}
+}
+
 func TestLookup(t *testing.T) {
 	object := []byte(`{"a":1, "b" : {"c" : [1, 2] , "\u0063":"last"},"d":null}`)
 	for _, test := range []struct {
