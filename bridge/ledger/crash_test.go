@@ -267,6 +267,30 @@ func TestRemovedFirst(t *testing.T) {
 	})
 }
 
+// So they do if another process fills the file that has come in its place: it is no old one, while there are fewer of these
+// than are kept.
+func TestRemovedAndRotated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, lines, _ := onePaid(t)
+		path, bank, log := filepath.Join(t.TempDir(), "ledger.jsonl"), &tools{}, &bytes.Buffer{}
+		opts := ledger.Options{Path: path, MaxBytes: len(lines) + len(lines)/4, Files: 3, Log: slog.New(slog.NewTextHandler(log, nil))}
+		a, b := dial(t, open(t, opts), bank), dial(t, open(t, opts), bank)
+		a.expect(a.call("pay", key), `"n":1`)
+		takeAway(t, path)
+		time.Sleep(time.Minute) // in the bubble
+		b.call("pay", `,"idempotencyKey":"one"`)
+		b.call("pay", `,"idempotencyKey":"two"`)
+		if _, err := os.Stat(path + ".1"); err != nil {
+			t.Fatal(err)
+		}
+		a.call("pay", `,"idempotencyKey":"three"`)
+		a.expect(a.call("pay", key), `"n":1`)
+		if bank.paid != 4 || log.Len() > 0 {
+			t.Errorf("paid %d times, want 4: %s", bank.paid, log)
+		}
+	})
+}
+
 // onePaid returns the path of a ledger with the call of a key, and its lines.
 func onePaid(t *testing.T) (path string, lines []byte, bank *tools) {
 	path, bank = filepath.Join(t.TempDir(), "ledger.jsonl"), &tools{}

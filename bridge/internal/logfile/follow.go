@@ -53,18 +53,23 @@ func (f *File) followMoved() error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(f.Old(1)); f.before == nil && errors.Is(err, fs.ErrNotExist) {
-		return nil // there has been no old file: another program has taken the file away
-	}
+	oldest, all := 0, true
 	for n := 1; n <= f.Keep; n++ {
 		info, err := os.Stat(f.Old(n))
-		if err == nil && f.isBefore(info) { // the first of those that came after is in the place of the file
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			all = false
+			continue
+		case err == nil && f.isBefore(info): // the first of those that came after is in the place of the file
 			return f.followOld(n - 1)
-		}
-		if err == nil && os.SameFile(info, f.info) {
+		case err == nil && os.SameFile(info, f.info):
 			f.moves++
 			return f.followOld(n - 1)
 		}
+		oldest = n
+	}
+	if !all { // it would be among them: another program has taken it away
+		return f.followOld(oldest)
 	}
 	f.moves++
 	return f.followOld(f.Keep) // it is not kept any more
