@@ -448,6 +448,7 @@ type call struct {
 	scope          *scope.Scope      // is ctx; nil if nothing needs that
 	sent           atomic.Bool       // its first byte has left
 	queued         bool              // the carrier has taken it
+	forNow         bool              // an HTTP status has refused it that passes
 	leftOut        []leftOut         // of a list; set before the reply
 	cause          error             // why the call has ended without a reply; set before an empty one
 	lost           bool              // the cause is that of the connection's loss

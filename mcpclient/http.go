@@ -18,7 +18,6 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge/outbound"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
-	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // idleConnTime is how long an idle connection is kept: shorter than the 5 s after which servers
@@ -334,14 +333,14 @@ func (s *sse) send(ctx context.Context, msg *wire.Buffer, k *call) error {
 	}
 	refused := newStatusError(resp, s.cfg.snippet(bytes.TrimSpace(text)))
 	switch {
-	case k == nil || !s.up.Load() || refused.passes() && refused.code != http.StatusTooManyRequests: // which is not to be repeated at once
+	case k == nil || !s.up.Load():
 		return refused
 	case mayEndSession(refused.code, text) && s.forgotten(ctx):
 		err := fmt.Errorf("%w (HTTP %d)", errSessionGone, refused.code)
 		s.to.lose(err)
 		return err
 	}
-	return s.cfg.errorf(toolformat.Unavailable, "%v", refused)
+	return s.cfg.refusal(refused, text, k)
 }
 
 // forgotten reports whether the server answers a ping as one that does not know the session, whose stream may live all

@@ -248,13 +248,15 @@ func insist(ctx context.Context, f func() error) {
 	}
 }
 
-// errForNow is the cause of the refusal of a listen with a status that passes.
-var errForNow = errors.New("it may be accepted later")
+// A forNowError is the refusal of a listen with a status that passes, by a server that has its method.
+type forNowError struct{ error }
 
-// refusedNow reports whether a listen was refused with a status that passes, by a server that has its method.
+func (e *forNowError) Unwrap() error { return e.error }
+
+// refusedNow reports whether a listen was refused with a status that passes.
 func refusedNow(err error) bool {
-	var e *toolformat.Error
-	return errors.As(err, &e) && e.Code != toolformat.Unsupported && errors.Is(err, errForNow)
+	var e *forNowError
+	return errors.As(err, &e)
 }
 
 // listenOnce keeps a subscriptions/listen open until it ends, and reports whether the server and
@@ -280,6 +282,8 @@ func (c *conn) listenOnce(ctx context.Context, filter string, acked func(granted
 	switch cause := context.Cause(ctx); {
 	case cause != nil:
 		return false, cause
+	case errors.As(err, &refused) && k.forNow && refused.Code != toolformat.Unsupported:
+		return answered.Load(), &forNowError{refused}
 	case errors.As(err, &refused):
 		return answered.Load(), refused
 	case err == nil && !answered.Load():

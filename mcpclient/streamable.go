@@ -256,16 +256,19 @@ func (s *streamable) refused(ctx context.Context, resp *http.Response, k *call) 
 	if k == nil || !s.up.Load() && !k.modern {
 		return err
 	}
-	own := s.cfg.errorf(toolformat.Unavailable, "%v", err)
+	return s.cfg.refusal(err, text, k)
+}
+
+// refusal returns the error of a call that an HTTP status with a body refuses: the server's own JSON-RPC error, or the
+// status. Bodies of other servers than those of MCP have an "error", too, that is a text.
+func (cfg *Config) refusal(err *statusError, text []byte, k *call) *toolformat.Error {
+	k.forNow = err.passes()
 	if wire.Valid(text) == nil {
-		if object := wire.Lookup(text, "error"); object != nil {
-			own = s.cfg.remoteError(object)
+		if object := wire.Lookup(text, "error"); len(object) > 0 && object[0] == '{' {
+			return cfg.remoteError(object)
 		}
 	}
-	if k.acked != nil && err.passes() {
-		return own.Because(errForNow)
-	}
-	return own
+	return cfg.errorf(toolformat.Unavailable, "%v", err)
 }
 
 // sessionGone reports whether the answer to a request means that the server has ended the session,

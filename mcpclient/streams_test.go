@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strconv"
@@ -180,17 +181,25 @@ func newSSE(t *testing.T, network *peer.Network, take func(*exchange) bool) *odd
 
 // A status with which a server of the legacy SSE transport refuses a call is what its caller reads.
 func TestPostRefused(t *testing.T) {
-	for status, text := range map[int]string{http.StatusRequestEntityTooLarge: "this is too large", http.StatusBadRequest: "no session", http.StatusTooManyRequests: "not now"} {
+	for status, text := range map[int]string{
+		http.StatusRequestEntityTooLarge: "this is too large", http.StatusBadRequest: "no session", http.StatusTooManyRequests: "not now",
+		http.StatusServiceUnavailable: "not now", http.StatusInternalServerError: "oops", http.StatusConflict: "not like this", http.StatusRequestTimeout: "too slow",
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			network := peer.NewNetwork()
+			var calls atomic.Int32
 			o := newSSE(t, network, func(x *exchange) bool {
 				if x.Method == wire.MethodToolsCall {
+					calls.Add(1)
 					http.Error(x.w, text, status)
 				}
 				return x.Method == wire.MethodToolsCall
 			})
 			c := openOn(t, network, mcpclient.Config{URL: o.URL, Transport: mcpclient.SSE})
 			c.fails(c.call("ok"), toolformat.Unavailable, fmt.Sprintf("up: HTTP %d %s: %s", status, http.StatusText(status), text))
+			if n := calls.Swap(0); n != 1 {
+				t.Errorf("HTTP %d: it is sent %d times", status, n)
+			}
 		})
 	}
 }
@@ -317,19 +326,42 @@ func TestListenRefusedForNowOnNextConnection(t *testing.T) {
 	})
 }
 
-// The error of a call that is refused says so once.
+// The error of a call or a subscription that is refused says so once.
 func TestRefusedOnce(t *testing.T) {
 	o := newOdd(t, func(x *exchange) bool {
-		if x.Method == wire.MethodToolsCall {
+		refused := x.Method == wire.MethodToolsCall || wire.Lookup(x.Params.Raw, "notifications", "resourceSubscriptions") != nil
+		if refused {
 			http.Error(x.w, "later", http.StatusServiceUnavailable)
 		}
-		return x.Method == wire.MethodToolsCall
+		return refused
 	})
-	c := open(t, mcpclient.Config{URL: o.URL})
-	r := c.call("ok")
-	c.fails(r, toolformat.Unavailable, "HTTP 503 Service Unavailable: later")
-	if r.Err != nil && r.Err.Cause != nil {
-		t.Errorf("and because of %v", r.Err.Cause)
+	c := open(t, mcpclient.Config{URL: o.URL, Era: mcpclient.Modern})
+	for name, r := range map[string]bridge.Reply{"a call": c.call("ok"), "a subscription": c.reply(c.ask(t.Context(), wire.MethodSubscribe, res))} {
+		c.fails(r, toolformat.Unavailable, "HTTP 503 Service Unavailable: later")
+		if r.Err != nil && r.Err.Cause != nil {
+			t.Errorf("%s: and because of %v", name, r.Err.Cause)
+		}
 	}
 	c.client.Close()
+}
+
+// An error in the body of a status is the server's own only if it is an object: web servers write a text.
+func TestRefusedWithText(t *testing.T) {
+	for body, want := range map[string]string{`{"error":"oops"}`: `HTTP 500 Internal Server Error: {"error":"oops"}`, `{"error":null}`: "HTTP 500", `{"error":["a"]}`: "HTTP 500", `{"error":{}}`: "does not say why"} {
+		o := newOdd(t, func(x *exchange) bool {
+			if x.Method == wire.MethodToolsCall {
+				x.w.WriteHeader(http.StatusInternalServerError)
+				io.WriteString(x.w, body)
+			}
+			return x.Method == wire.MethodToolsCall
+		})
+		c := open(t, mcpclient.Config{URL: o.URL})
+		r := c.call("ok")
+		if r.Err == nil || !strings.Contains(r.Err.Message, want) {
+			t.Errorf("%s: %v", body, r.Err)
+		} else if raw := r.Err.Raw; raw != nil && wire.Valid(raw) != nil {
+			t.Errorf("%s: the error is %s", body, raw)
+		}
+		c.client.Close()
+	}
 }
