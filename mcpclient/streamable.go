@@ -163,6 +163,10 @@ func (s *streamable) modernHeader(k *call) http.Header {
 	return h
 }
 
+// maxID bounds the ids of sessions and events, in bytes: they are kept, and sent as headers, of which many servers take no
+// more.
+const maxID = 8 << 10
+
 func (s *streamable) send(ctx context.Context, msg *wire.Buffer, k *call) error {
 	if k == nil && s.modern.Load() { // the modern era has requests only, canceled by closing the stream
 		msg.Free()
@@ -202,6 +206,9 @@ func (s *streamable) send(ctx context.Context, msg *wire.Buffer, k *call) error 
 		return s.refused(ctx, resp, k)
 	}
 	if id := resp.Header.Get(mcp.HeaderSessionID); id != "" && s.sessionID() == "" {
+		if len(id) > maxID {
+			return fmt.Errorf("the id of its session has %d bytes, more than %d", len(id), maxID)
+		}
 		s.setHeader(mcp.HeaderSessionID, id)
 	}
 	if k == nil {
@@ -405,7 +412,9 @@ func (s *streamable) events(r io.Reader, k *call, last *string, retry *time.Dura
 			return err
 		}
 		if e.HasID {
-			*last = e.ID
+			if *last = e.ID; len(e.ID) > maxID {
+				*last = ""
+			}
 		}
 		if e.Retry >= 0 {
 			*retry = min(max(e.Retry, minRetry), time.Minute)

@@ -98,6 +98,41 @@ func TestStreamRefusedAfterAnother(t *testing.T) {
 	}
 }
 
+// An id of an event that is too long to be sent back is not kept, and one of a session is an error.
+func TestLongIDs(t *testing.T) {
+	long := strings.Repeat("x", 8<<10+1)
+	synctest.Test(t, func(t *testing.T) {
+		network := peer.NewNetwork()
+		o := newOddOn(t, network, nil)
+		asked := make(chan string, 10)
+		o.get = func(w http.ResponseWriter, r *http.Request) {
+			select {
+			case asked <- r.Header.Get(mcp.HeaderLastEventID):
+				stream(w, "id: "+[]string{"1", long}[len(asked)%2]+"\ndata:\n\n")
+			default:
+				<-r.Context().Done()
+			}
+		}
+		c := openOn(t, network, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP})
+		c.works("ok")
+		time.Sleep(time.Minute)
+		for i, want := range []string{"", "", "1", ""} {
+			if got := <-asked; got != want {
+				t.Errorf("after %d streams it is asked for what follows %.10s, want %s", i, got, want)
+			}
+		}
+	})
+	o := newOdd(t, func(x *exchange) bool {
+		if x.Method == wire.MethodInitialize {
+			x.w.Header().Set(mcp.HeaderSessionID, long)
+			x.result(`"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{}`)
+		}
+		return x.Method == wire.MethodInitialize
+	})
+	c := open(t, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP, Era: mcpclient.Legacy})
+	c.fails(c.call("ok"), toolformat.Unavailable, "the id of its session has 8193 bytes")
+}
+
 // A server that has no stream may say so with 404, as a router does: the session goes on.
 func TestNoStreamAt404(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
