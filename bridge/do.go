@@ -46,7 +46,7 @@ func relayOf(method string) func(*session, context.Context, *Request) Reply {
 // notifies reports whether several members may send a notification of MCP that is not a list change.
 func notifies(method string) bool {
 	switch method {
-	case wire.NotificationMessage, wire.NotificationResourceUpdated, wire.NotificationTaskStatus,
+	case wire.NotificationMessage, wire.NotificationResourceUpdated, wire.NotificationTaskStatus, wire.NotificationProgress,
 		string(mcp.MethodNotificationElicitationComplete):
 		return true
 	}

@@ -440,6 +440,7 @@ type call struct {
 	headers        map[string]string // that repeat arguments, over HTTP
 	acked          func([]byte)      // takes what a listen is granted; only a listen has it, and no timeout
 	back           bridge.Back
+	task           *task             // to be remembered if the reply announces one; nil if it cannot
 	token          []byte            // raw progress token of the caller; nil without one
 	digits         [20]byte          // of the id
 	parts          [][]byte          // of a long message, which lies in several places; nil if it is a whole

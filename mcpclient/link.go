@@ -78,7 +78,8 @@ type link struct {
 	via       []byte              // clientInfo of a caller whose bridges the server is told of
 	dropping  *time.Timer         // drops a link without sessions
 	watched   map[string]*watch   // by the URI of the resource
-	creators  map[string]creator  // of tasks, by the task's id
+	tasks     map[string]task     // by their id
+	progress  map[int64]string    // the tasks of the live connection that may have progress, by the id of the call that has created them
 	taskOrder map[string][]string // ids of tasks of a principal, by its name, oldest first
 	state     State
 	since     time.Time               // of the state
@@ -93,7 +94,7 @@ type link struct {
 func newLink(c *Client, key linkKey, caller *bridge.Caller) *link {
 	l := &link{
 		client: c, cfg: c.cfg.of(caller), key: key, born: time.Now(), demand: make(chan struct{}, 1), hurry: make(chan struct{}, 1), since: time.Now(), sessions: map[*session]struct{}{},
-		watched: map[string]*watch{}, creators: map[string]creator{}, taskOrder: map[string][]string{}, state: Connecting, changed: make(chan struct{}),
+		watched: map[string]*watch{}, tasks: map[string]task{}, progress: map[int64]string{}, taskOrder: map[string][]string{}, state: Connecting, changed: make(chan struct{}),
 	}
 	l.ctx = scope.Under(&c.base)
 	if c.cfg.Lazy {
@@ -372,7 +373,7 @@ func (l *link) awaitDemand() bool {
 func (l *link) serve(c *conn) {
 	start := time.Now()
 	l.logReady(c) // before callers have it
-	l.conn.Store(c)
+	l.setConn(c)
 	l.setState(Ready, nil, 0)
 	if l.cfg.Lazy {
 		l.retireWhenIdle(c)
@@ -389,13 +390,21 @@ func (l *link) serve(c *conn) {
 	})
 }
 
+// setConn sets the connection that callers have; progress of the last one's tasks ends with that.
+func (l *link) setConn(c *conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.conn.Store(c)
+	clear(l.progress)
+}
+
 // retract takes the connection from callers, and closes it. The error is the reason of a loss.
 func (l *link) retract(c *conn) error {
 	lost := c.reason()
 	if lost == errIdle {
 		lost = nil
 	}
-	l.conn.Store(nil)
+	l.setConn(nil)
 	if lost != nil {
 		l.client.up.Store(false)
 		l.setState(Connecting, lost, 0)

@@ -69,6 +69,9 @@ func (c *conn) answered(m *wire.Message, buf *wire.Buffer, from *call) {
 		buf.Free()
 		k.answer(withSize(bridge.Failed(e), size), from)
 	default:
+		if k.task != nil { // before what the server says of it next
+			c.link.rememberTask(c, k.task, m.Result)
+		}
 		if k == from { // else another goroutine may have it
 			k.own = true
 		}
@@ -126,8 +129,13 @@ func (c *conn) withdrawn(m *wire.Message, from *call) {
 
 // progressed extends the call and passes the progress to its caller under the caller's own token.
 func (c *conn) progressed(m *wire.Message) {
-	k := c.findCall(callID(m.Params.Get(wire.ProgressToken)))
-	if k == nil {
+	id := callID(m.Params.Get(wire.ProgressToken))
+	k := c.findCall(id)
+	switch {
+	case k != nil:
+	case c.link.taskProgressed(c, id, m):
+		return
+	default:
 		c.cfg.throttle.Log(slog.LevelDebug, "skipped progress of a call that is not under way")
 		return
 	}
@@ -150,15 +158,15 @@ func (k *call) notify(method string, params []byte) {
 // notified passes a notification to the callers that it is for. from is the call on whose stream it
 // came, if any.
 func (l *link) notified(c *conn, m *wire.Message, from *call) {
-	params := m.Params.Raw
-	if m.Params.Get(wire.MetaSubscriptionID) != nil {
-		params = m.Params.Append(nil, wire.Edit{Key: wire.MetaSubscriptionID}) // of a listen of the bridge
+	if m.Params.Get(wire.MetaSubscriptionID) != nil { // of a listen of the bridge
+		m.Params, _ = wire.SplitParams(m.Params.Append(nil, wire.Edit{Key: wire.MetaSubscriptionID})) // cannot fail: a member less
 	}
+	params := m.Params.Raw
 	switch m.Method {
 	case wire.NotificationMessage:
 		l.logged(params)
 	case wire.NotificationTaskStatus:
-		l.taskChanged(params)
+		l.taskChanged(m)
 	case wire.NotificationResourceUpdated:
 		l.updated(params)
 	default:

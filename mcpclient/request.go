@@ -63,7 +63,6 @@ func (l *link) call(ctx context.Context, req *bridge.Request, owner *session) (r
 			if c.changing.Load() > 0 {
 				c.awaitChanges(ctx)
 			}
-			l.rememberTask(req, &reply, owner)
 			return reply
 		case lost.surelyNotRun && forgotten < maxAttempts && l.outlast(ctx, c, &end),
 			!lost.surelyNotRun && mayHaveRun < maxAttempts && l.repeatable(req):
@@ -155,6 +154,7 @@ func (c *conn) do(ctx context.Context, req *bridge.Request, owner *session) (bri
 		k.take = req.Take
 	}
 	msg := c.encode(k, req)
+	k.task = c.link.taskOf(k, req)
 	sent := k.size(msg)
 	reply, lost := c.roundTrip(ctx, k, msg)
 	if k.taken > 0 {

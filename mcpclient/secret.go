@@ -255,7 +255,12 @@ func (cfg *Config) remoteError(object []byte) *toolformat.Error {
 
 // hideNotification hides credentials in the texts of a notification.
 func (cfg *Config) hideNotification(m *wire.Message) {
-	if m.Params.Raw == nil {
+	hideTexts(m, cfg.secrets.all.Load())
+}
+
+// hideTexts hides secrets, which may be nil, in the texts of a notification.
+func hideTexts(m *wire.Message, secrets *bridge.Secrets) {
+	if m.Params.Raw == nil || secrets == nil {
 		return
 	}
 	for _, key := range []string{"data", "message", "statusMessage"} {
@@ -263,7 +268,7 @@ func (cfg *Config) hideNotification(m *wire.Message) {
 		if value == nil {
 			continue
 		}
-		if hidden := cfg.secrets.all.Load().HideJSON(value); !bytes.Equal(hidden, value) {
+		if hidden := secrets.HideJSON(value); !bytes.Equal(hidden, value) {
 			m.Params, _ = wire.SplitParams(wire.SetMember(m.Params.Raw, key, hidden)) // cannot fail: one value for another
 		}
 	}

@@ -27,12 +27,13 @@ type taskServer struct {
 	status map[string]string
 	order  []string
 	inputs map[string]string // inputResponses by task
+	tokens map[string]string // of progress, by task
 }
 
-const taskTools = `{"name":"work","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"}},{"name":"finish","inputSchema":{"type":"object"}},{"name":"hold","inputSchema":{"type":"object"}}`
+const taskTools = `{"name":"work","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"}},{"name":"finish","inputSchema":{"type":"object"}},{"name":"step","inputSchema":{"type":"object"}},{"name":"hold","inputSchema":{"type":"object"}}`
 
 func newTaskServer(era string) *taskServer {
-	s := &taskServer{Server: peer.NewServer(era), status: map[string]string{}, inputs: map[string]string{}}
+	s := &taskServer{Server: peer.NewServer(era), status: map[string]string{}, inputs: map[string]string{}, tokens: map[string]string{}}
 	s.Tools = taskTools
 	s.Capabilities = `"tasks":{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}`
 	if era == peer.Modern {
@@ -103,6 +104,11 @@ func (s *taskServer) call(c *peer.Call) {
 	switch {
 	case tool == "hold":
 		<-c.Ctx.Done()
+	case tool == "step":
+		var token string
+		s.Read(func() { token = s.tokens[arg] })
+		c.Say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + token + `,"progress":0.50}}`)
+		c.Reply(`"content":[]`)
 	case tool == "finish":
 		s.set(arg, "completed", "")
 		c.Say(`{"jsonrpc":"2.0","method":"notifications/tasks/status","params":{` + wireTask(arg, "completed", c.Modern) + `}}`)
@@ -112,6 +118,7 @@ func (s *taskServer) call(c *peer.Call) {
 		c.Reply(`"resultType":"task",` + wireTask(arg, "input_required", c.Modern))
 	case c.Params.Get(wire.Task) != nil && !c.Modern:
 		s.set(arg, "working", "")
+		s.Update(func() { s.tokens[arg] = string(c.Params.Get(wire.MetaProgressToken)) })
 		c.Reply(`"task":{` + wireTask(arg, "working", c.Modern) + `}`)
 	default:
 		c.Reply(`"content":[]`)
@@ -130,7 +137,7 @@ func (s *taskServer) set(id, status, inputs string) {
 // begin creates a task of 2025-11-25.
 func (c *caller) begin(tool, id string) {
 	c.Helper()
-	got := c.result(c.request("tools/call", `"name":"`+tool+`","arguments":{"id":"`+id+`"},"task":{"ttl":60000}`, ""))
+	got := c.result(c.request("tools/call", `"name":"`+tool+`","arguments":{"id":"`+id+`"},"task":{"ttl":60000}`, `"progressToken":"of `+id+`"`))
 	if string(wire.Lookup([]byte(got), "task", "taskId")) != `"`+id+`"` {
 		c.Fatalf("it is no task: %s", got)
 	}
@@ -191,6 +198,9 @@ func useTasks(c *caller, s *taskServer, prefix string) {
 	wired := func(id, status string) string { return wireTask(id, status, false) }
 	c.same("tasks/get", c.result(c.request("tasks/get", `"taskId":"a"`, "")), `{`+wired("a", "working")+`}`)
 	c.same("tasks/list", c.listed(), "a b")
+
+	c.tool(prefix+"step", `{"id":"a"}`)
+	c.same("the progress", string(c.note(wire.NotificationProgress).Params.Raw), `{"progressToken":"of a","progress":0.50}`)
 
 	waiting := c.request("tasks/result", `"taskId":"a"`, "") // it waits until the task has ended
 	s.Await(c, wire.MethodTasksResult, 1)
