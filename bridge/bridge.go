@@ -355,5 +355,5 @@ func (s *session) Close() error {
 }
 
 func canceled(err error) *toolformat.Error {
-	return toolformat.Errorf(toolformat.Canceled, "cancelled").Because(err)
+	return toolformat.Errorf(toolformat.Canceled, "canceled").Because(err)
 }

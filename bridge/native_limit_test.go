@@ -72,7 +72,7 @@ func TestNativeConcurrency(t *testing.T) {
 				begun := time.Now()
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
-				wantError(t, call(ctx, s, "slow", `{}`, nil), toolformat.Canceled, "cancelled")
+				wantError(t, call(ctx, s, "slow", `{}`, nil), toolformat.Canceled, "canceled")
 				if took := time.Since(begun); took != time.Second {
 					t.Errorf("a cancelled call waited %s", took)
 				}
@@ -108,7 +108,7 @@ func TestNativeWaits(t *testing.T) {
 		waiting := calls(s, "stuck", 1)
 		synctest.Wait()
 		s.Close()
-		wantError(t, <-waiting, toolformat.Canceled, "cancelled")
+		wantError(t, <-waiting, toolformat.Canceled, "canceled")
 		close(release)
 		synctest.Wait()
 		again, err := n.Open(t.Context(), &bridge.Caller{ID: "again"})

@@ -213,7 +213,7 @@ func TestNativeOutcomes(t *testing.T) {
 	wantError(t, call(t.Context(), s, "denied", `{"arguments":{}}`, nil), toolformat.Denied, "not for you")
 	wantError(t, call(t.Context(), s, "panics", `{}`, nil), toolformat.Internal, "internal error")
 	wantError(t, call(t.Context(), s, "gone", `{}`, nil), toolformat.Internal, "internal error")
-	wantError(t, call(ctx, s, "obedient", `{}`, nil), toolformat.Canceled, "cancelled")
+	wantError(t, call(ctx, s, "obedient", `{}`, nil), toolformat.Canceled, "canceled")
 	wantError(t, call(t.Context(), s, "absent", `{}`, nil), toolformat.NotFound, "unknown tool: absent")
 	if got := log.String(); !strings.Contains(got, "tool=panics panic=secret stack=") {
 		t.Errorf("the log: %s", got)
@@ -225,7 +225,7 @@ func TestNativeOutcomes(t *testing.T) {
 	if err := n.Close(); err != nil {
 		t.Error(err)
 	}
-	wantError(t, call(t.Context(), s, "nothing", `{}`, nil), toolformat.Canceled, "cancelled")
+	wantError(t, call(t.Context(), s, "nothing", `{}`, nil), toolformat.Canceled, "canceled")
 	if _, err := n.Open(t.Context(), &bridge.Caller{}); toolformat.AsError(err).Code != toolformat.Unavailable {
 		t.Errorf("Open after Close: %v", err)
 	}

@@ -110,7 +110,7 @@ func TestOverlayChanges(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	wantError(t, call(t.Context(), s, "b", `{}`, nil), toolformat.Canceled, "cancelled")
+	wantError(t, call(t.Context(), s, "b", `{}`, nil), toolformat.Canceled, "canceled")
 }
 
 // Many lists and calls at once, while the functions change.
@@ -208,7 +208,7 @@ func TestOverlayShared(t *testing.T) {
 	if err := one.Close(); err != nil {
 		t.Error(err)
 	}
-	wantError(t, call(t.Context(), one, "a", `{}`, nil), toolformat.Canceled, "cancelled")
+	wantError(t, call(t.Context(), one, "a", `{}`, nil), toolformat.Canceled, "canceled")
 	wantResult(t, call(t.Context(), two, "a", `{}`, nil), textOf("page: a{}"))
 }
 

@@ -52,7 +52,7 @@ func (cfg *Config) errorf(code toolformat.Code, format string, args ...any) *too
 
 // canceled returns the error of a request whose caller no longer waits.
 func canceled(cause error) *toolformat.Error {
-	return toolformat.Errorf(toolformat.Canceled, "cancelled").Because(cause)
+	return toolformat.Errorf(toolformat.Canceled, "canceled").Because(cause)
 }
 
 // tookLonger is the error of a request that a limit of the config has ended.

@@ -200,7 +200,7 @@ func TestCancelledBefore(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		r := c.do(ctx, "silent", "{}")
-		c.fails(r, toolformat.Canceled, "cancelled")
+		c.fails(r, toolformat.Canceled, "canceled")
 		if !r.Err.NotRun {
 			t.Error("it is not known that it has not run")
 		}

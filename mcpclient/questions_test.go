@@ -66,7 +66,7 @@ func TestQuestionsUnanswered(t *testing.T) {
 		c := askingOn(t, network, mcpclient.Config{URL: o.URL, Era: mcpclient.Modern, Timeout: 50 * time.Millisecond, MaxTimeout: 100 * time.Millisecond}, `{"elicitation":{}}`,
 			func(ctx context.Context, _ string, _ []byte) ([]byte, *toolformat.Error) {
 				<-ctx.Done()
-				return nil, toolformat.Errorf(toolformat.Canceled, "cancelled")
+				return nil, toolformat.Errorf(toolformat.Canceled, "canceled")
 			})
 		c.fails(c.call("x"), toolformat.Timeout, "maxTimeout")
 	})
@@ -235,7 +235,7 @@ func TestQuestionsOutliveConnection(t *testing.T) {
 			case <-lost:
 				return []byte(`{"action":"accept"}`), nil
 			case <-ctx.Done():
-				return nil, toolformat.Errorf(toolformat.Canceled, "cancelled")
+				return nil, toolformat.Errorf(toolformat.Canceled, "canceled")
 			}
 		}})
 		if err != nil {
@@ -313,7 +313,7 @@ func TestQuestionEndsWithItsCall(t *testing.T) {
 		close(begun)
 		<-ctx.Done()
 		close(ended)
-		return nil, toolformat.Errorf(toolformat.Canceled, "cancelled")
+		return nil, toolformat.Errorf(toolformat.Canceled, "canceled")
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {

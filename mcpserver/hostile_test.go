@@ -485,7 +485,7 @@ func TestCanceledByNobody(t *testing.T) {
 		if req.Method == wire.MethodDiscover {
 			return bridge.Result([]byte("{}"), nil)
 		}
-		return bridge.Failed(toolformat.Errorf(toolformat.Canceled, "cancelled"))
+		return bridge.Failed(toolformat.Errorf(toolformat.Canceled, "canceled"))
 	})
 	if _, body := p.post(t.Context(), "a", "t", ""); wire.Lookup(body, "error") == nil {
 		t.Errorf("modern: %q", body)

@@ -38,7 +38,7 @@ func (s *slowGrants) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 		s.on.Add(1)
 		return bridge.Result([]byte("{}"), nil)
 	case <-ctx.Done():
-		return bridge.Failed(toolformat.Errorf(toolformat.Canceled, "cancelled"))
+		return bridge.Failed(toolformat.Errorf(toolformat.Canceled, "canceled"))
 	}
 }
 

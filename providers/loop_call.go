@@ -84,7 +84,7 @@ func (r *runner) serialGroups(calls []*roundCall) [][]*roundCall {
 // call gives a call its result.
 func (r *runner) call(c *roundCall, events *eventQueue) {
 	if r.ctx.Err() != nil {
-		c.result = failed("cancelled: it was not run")
+		c.result = failed("canceled: it was not run")
 	} else {
 		events.add(Event{Type: EventToolStart, Call: c.call})
 		c.started = time.Now()
@@ -97,7 +97,7 @@ func (r *runner) call(c *roundCall, events *eventQueue) {
 }
 
 // canceledText is the result of a call that was canceled while it ran, or may have run.
-const canceledText = "cancelled: the result did not arrive, and the call may have had effects"
+const canceledText = "canceled: the result did not arrive, and the call may have had effects"
 
 var errTimeout = errors.New("the call timed out")
 
@@ -131,7 +131,7 @@ func (r *runner) callSource(c *roundCall, events *eventQueue) *toolformat.Result
 	case <-patience.C:
 		r.abandoned.Store(true)
 		r.log.Error("a source ignores cancellation: its call is abandoned", "tool", c.call.Name)
-		return p.result(ctx, bridge.Failed(toolformat.Errorf(toolformat.Canceled, "cancelled")))
+		return p.result(ctx, bridge.Failed(toolformat.Errorf(toolformat.Canceled, "canceled")))
 	}
 }
 
@@ -188,7 +188,7 @@ func (p *callInProgress) result(ctx context.Context, reply bridge.Reply) *toolfo
 	case reply.Err == nil:
 		return r.usable(&toolformat.Result{JSON: reply.Result})
 	case errors.Is(context.Cause(r.ctx), errTime):
-		return failed("cancelled: the run reached its time limit")
+		return failed("canceled: the run reached its time limit")
 	case r.ctx.Err() != nil:
 		return failed(canceledText)
 	case !errors.Is(context.Cause(ctx), errTimeout):

@@ -393,7 +393,7 @@ func TestCancelWhileAsking(t *testing.T) {
 		return providers.Decision{}
 	}
 	r, err := session(t, adder(t)).Run(ctx, task)
-	if !errors.Is(err, context.Canceled) || strings.Count(show(r.Messages), " Error: cancelled: ") != 2 || asked != 1 {
+	if !errors.Is(err, context.Canceled) || strings.Count(show(r.Messages), " Error: canceled: ") != 2 || asked != 1 {
 		t.Errorf("%v, asked %d times\n%s", err, asked, show(r.Messages))
 	}
 }

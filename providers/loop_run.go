@@ -21,7 +21,7 @@ const (
 	StopTokens   Stop = "token_budget" // Limits.Tokens or Limits.Cost
 	StopRepeats  Stop = "repeating"    // Limits.Repeats
 	StopDeferred Stop = "deferred"     // calls wait for a decision
-	StopCanceled Stop = "cancelled"    // the context ended
+	StopCanceled Stop = "canceled"     // the context ended
 	StopFailed   Stop = "failed"       // the provider or the source failed
 )
 
@@ -165,6 +165,9 @@ func (r *Run) unmarshal(data []byte, into any) error {
 func (r *Run) normalize() error {
 	if err := validate(r.Messages); err != nil {
 		return err
+	}
+	if r.Stop == "cancelled" { // as earlier versions have written it
+		r.Stop = StopCanceled
 	}
 	before := len(r.Messages)
 	r.Messages = repair(r.Messages, r.Waiting)

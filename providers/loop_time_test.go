@@ -209,7 +209,7 @@ func TestCancel(t *testing.T) {
 		same(t, "messages", show(r.Messages), `
 			user: go
 			assistant: [1 slow {}] [2 quick {}] [3 slow {}] [4 slow {}]
-			tool: [1 Error: cancelled: the result did not arrive, and the call may have had effects] [2 slept] [3 Error: cancelled: the result did not arrive, and the call may have had effects] [4 Error: cancelled: it was not run]`)
+			tool: [1 Error: canceled: the result did not arrive, and the call may have had effects] [2 slept] [3 Error: canceled: the result did not arrive, and the call may have had effects] [4 Error: canceled: it was not run]`)
 		if !strings.HasSuffix(l.String(), "usage 10+5\nerror Ctrl-C\n") {
 			t.Errorf("events:\n%s", &l)
 		}
@@ -253,7 +253,7 @@ func TestTimeLimit(t *testing.T) {
 		if err != nil || r.Stop != providers.StopTime || !strings.Contains(events, "note the run reached its time limit of 30s") {
 			t.Errorf("%v, %s\n%s", err, r.Stop, events)
 		}
-		same(t, "results", show(r.Messages[4:]), "tool: [2 Error: cancelled: the run reached its time limit]")
+		same(t, "results", show(r.Messages[4:]), "tool: [2 Error: canceled: the run reached its time limit]")
 
 		task = ask(play(stream("Once", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })), "tell")
 		task.Options.Limits.Time = 30 * time.Second

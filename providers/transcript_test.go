@@ -101,7 +101,7 @@ func TestLoad(t *testing.T) {
 		}
 		return `{"role":"tool","parts":[` + strings.Join(parts, ",") + `]}`
 	}
-	const gone = "Error: cancelled: the result did not arrive, and the call may have had effects"
+	const gone = "Error: canceled: the result did not arrive, and the call may have had effects"
 	for _, c := range []struct{ name, json, want string }{
 		{"whole", head + ask + "," + calls + "," + result("a", "b") + `]}`, "user: go\nassistant: [a f {}] [b g {}]\ntool: [a of a] [b of b]\n"},
 		{"no results", head + ask + "," + calls + `]}`, "user: go\nassistant: [a f {}] [b g {}]\ntool: [a " + gone + "] [b " + gone + "]\n"},
@@ -140,6 +140,9 @@ func TestLoad(t *testing.T) {
 	var run providers.Run
 	if err := json.Unmarshal([]byte(`{"version":"3"}`), &run); fmt.Sprint(err) != `run: unknown version "3": this program reads "1.0"` {
 		t.Error(err)
+	}
+	if err := json.Unmarshal([]byte(`{"version":"1.0","messages":[],"stop":"cancelled"}`), &run); err != nil || run.Stop != providers.StopCanceled {
+		t.Errorf("a run of an earlier version: %v, %s", err, run.Stop)
 	}
 }
 

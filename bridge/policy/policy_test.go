@@ -369,7 +369,7 @@ func TestStopMeanwhile(t *testing.T) {
 		}
 		s.expect(<-replies, "denied by the operator (payments): all calls are stopped: an incident")
 		cancel()
-		s.expect(<-replies, "cancelled")
+		s.expect(<-replies, "canceled")
 		if denied, running := s.desk.Stop("here", "an incident"); denied+running != 0 {
 			t.Errorf("%d denied, %d running afterwards", denied, running)
 		}

@@ -137,7 +137,7 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
 	if s.ctx.Err() != nil || ctx.Err() != nil {
-		return bridge.Failed(toolformat.Errorf(toolformat.Canceled, "cancelled"))
+		return bridge.Failed(toolformat.Errorf(toolformat.Canceled, "canceled"))
 	}
 	switch req.Method {
 	case wire.MethodDiscover:
@@ -193,13 +193,13 @@ func (s *session) call(ctx context.Context, req *bridge.Request) bridge.Reply {
 		close(f.turn)
 		f.turn = make(chan struct{})
 		f.mu.Unlock()
-		return bridge.Failed(toolformat.Errorf(toolformat.Canceled, "cancelled"))
+		return bridge.Failed(toolformat.Errorf(toolformat.Canceled, "canceled"))
 	case "cancelled":
 		if token != nil {
 			notify(wire.NotificationProgress, progress(token, 1, 2))
 		}
 		if !f.awaitCancelled(ctx, n) {
-			return bridge.Failed(toolformat.Errorf(toolformat.Canceled, "cancelled"))
+			return bridge.Failed(toolformat.Errorf(toolformat.Canceled, "canceled"))
 		}
 		if token != nil {
 			notify(wire.NotificationProgress, progress(token, 2, 2))

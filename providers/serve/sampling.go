@@ -220,7 +220,7 @@ func (s *Sampling) failed(ctx context.Context, err error) *toolformat.Error {
 	case cause == errTimeout:
 		return samplingError(wire.InternalError, fmt.Sprintf("the model took longer than %s", s.opts.Timeout))
 	case cause != nil:
-		return toolformat.Errorf(toolformat.Canceled, "cancelled").Because(cause)
+		return toolformat.Errorf(toolformat.Canceled, "canceled").Because(cause)
 	}
 	s.opts.Log.Warn("a sampling request failed", "error", err)
 	return samplingError(wire.InternalError, "the bridge's model failed ("+providers.ErrorCode(err)+")")
