@@ -131,12 +131,12 @@ func (c *conn) withdrawn(m *wire.Message, from *call) {
 func (c *conn) progressed(m *wire.Message) {
 	id := callID(m.Params.Get(wire.ProgressToken))
 	k := c.findCall(id)
-	switch {
-	case k != nil:
-	case c.link.taskProgressed(c, id, m):
-		return
-	default:
-		c.cfg.throttle.Log(slog.LevelDebug, "skipped progress of a call that is not under way")
+	if k == nil {
+		if task, ok := c.link.taskProgressed(c, id, m); ok {
+			c.extendResults(task)
+		} else {
+			c.cfg.throttle.Log(slog.LevelDebug, "skipped progress of a call that is not under way")
+		}
 		return
 	}
 	k.timer.Extend()

@@ -147,7 +147,7 @@ func (c *conn) do(ctx context.Context, req *bridge.Request, owner *session) (bri
 		return bridge.Failed(toolformat.Errorf(toolformat.Unsupported, "method not found: %.80s", req.Method)), nil
 	case k.modern && req.Method == wire.MethodToolsCall:
 		k.headers = c.paramHeaders(req)
-	case k.modern && k.target == "" && req.Params != nil: // a request about a task is routed by its id
+	case k.target == "" && req.Params != nil: // a request about a task is routed by its id
 		k.target, _ = req.Params.Text(wire.TaskID)
 	}
 	if k.modern == owner.caller.Modern && (!k.modern || c.cfg.Sampling == nil) { // else the result may become another

@@ -205,18 +205,28 @@ func (l *link) taskChanged(m *wire.Message) {
 }
 
 // taskProgressed passes progress that has the token of a call which has created a task to the creator: the token stays
-// valid until the task ends (2025-11-25, tasks). It reports whether there is such a task.
-func (l *link) taskProgressed(c *conn, call int64, m *wire.Message) bool {
+// valid until the task ends (2025-11-25, tasks). It returns the id of the task; ok is false if there is none.
+func (l *link) taskProgressed(c *conn, call int64, m *wire.Message) (id string, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	id, ok := l.progress[call]
-	if !ok || l.conn.Load() != c {
-		return false
+	if id, ok = l.progress[call]; !ok || l.conn.Load() != c {
+		return "", false
 	}
 	t := l.tasks[id]
 	hideTexts(m, t.secrets)
 	l.notifyCreator(t.by, m.Method, m.Params.Append(nil, wire.Edit{Key: wire.ProgressToken, Value: t.token}))
-	return true
+	return id, true
+}
+
+// extendResults extends the calls that wait for the result of a task.
+func (c *conn) extendResults(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.calls {
+		if k.method == wire.MethodTasksResult && k.target == id {
+			k.timer.Extend()
+		}
+	}
 }
 
 // notifyCreator notifies the creator of a task in each of its sessions. l.mu is held.

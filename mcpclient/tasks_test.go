@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
@@ -18,6 +20,7 @@ type progressingTask struct {
 	*peer.Server
 	mu    sync.Mutex
 	token string // of the call that has created the task
+	pause func() // before each of some steps to its result; nil without them
 }
 
 func newProgressingTask() *progressingTask {
@@ -43,6 +46,11 @@ func (p *progressingTask) take(c *peer.Call) {
 	case method == "drop":
 		c.Drop()
 		return
+	case c.Method == wire.MethodTasksResult && p.pause != nil:
+		for range 5 {
+			p.pause()
+			p.step(c)
+		}
 	case c.Method == wire.MethodTasksGet:
 		c.Reply(`"taskId":"a","status":"failed"`)
 		return
@@ -109,6 +117,23 @@ func TestTaskProgress(t *testing.T) {
 			})
 		}
 	}
+}
+
+// The progress of a task extends the call that waits for its result.
+func TestTaskProgressExtends(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	synctest.Test(t, func(t *testing.T) {
+		p, network := newProgressingTask(), peer.NewNetwork()
+		p.pause = func() { time.Sleep(2 * time.Second) }
+		c := openOn(t, network, mcpclient.Config{URL: "ws" + strings.TrimPrefix(p.Serve(t, network), "http") + "/ws", Timeout: 3 * time.Second})
+		begin, _ := wire.SplitParams([]byte(`{"name":"begin","arguments":{},"task":{},"_meta":{"progressToken":"t"}}`))
+		result, _ := wire.SplitParams([]byte(`{"taskId":"a"}`))
+		for _, req := range []*bridge.Request{{Method: wire.MethodToolsCall, Params: &begin, Target: "begin"}, {Method: wire.MethodTasksResult, Params: &result}} {
+			if r := c.session.Do(t.Context(), req); r.Err != nil {
+				t.Errorf("%s: %v", req.Method, r.Err)
+			}
+		}
+	})
 }
 
 // told is another caller, and what it is notified of.
