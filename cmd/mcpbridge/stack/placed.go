@@ -24,7 +24,7 @@ import (
 func (s *Stack) placed(own definition, server *config.Server, opts *Options) definition {
 	c := own.Config
 	c.Command, c.Env, c.Dir, c.Sandbox = nil, nil, "", nil
-	c.URL, c.KeepLists, c.Lazy, c.ListFile = lentURL, true, false, ""
+	c.URL, c.KeepLists, c.Lazy = lentURL, true, false
 	c.Own = asCaller
 	c.RetryMin, c.RetryMax, c.Steady = 0, relinkMax, 0
 	if c.Sharing != mcpclient.Session {

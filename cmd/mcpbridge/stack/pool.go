@@ -4,7 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -131,6 +134,22 @@ func (d *definition) env() map[string]string {
 	return env
 }
 
+// listFile returns the file that stores the lists of a lazy server, or "". A server may list something else for other
+// headers, with other variables, or in another working folder.
+func (d *definition) listFile() string {
+	cache, err := os.UserCacheDir()
+	if !d.Lazy || err != nil {
+		return ""
+	}
+	program, dir := "", ""
+	if len(d.Command) > 0 {
+		program = d.program()
+		dir, _ = filepath.Abs(d.Dir)
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []any{d.Name, d.URL, d.Headers, program, d.Command, d.Env, dir}))
+	return filepath.Join(cache, "mcpbridge", "lists", hex.EncodeToString(sum[:8])+".json")
+}
+
 // take returns the client for a definition, which is made if no Stack uses it. give returns it.
 func (p *Pool) take(d definition) *use {
 	u, key := &use{sampler: d.Sampling}, d.key()
@@ -138,7 +157,7 @@ func (p *Pool) take(d definition) *use {
 	defer p.mu.Unlock()
 	if u.pooled = p.clients[key]; u.pooled == nil {
 		u.pooled = &pooled{key: key}
-		p.clients[key] = u.pooled
+		p.clients[key], d.ListFile = u.pooled, d.listFile()
 		if d.Env = d.env(); d.Sampling != nil {
 			d.Sampling = u.pooled.sample
 		}

@@ -6,13 +6,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/x509"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -283,8 +280,8 @@ func (s *Stack) definition(server config.Server, opts *Options, info []byte) def
 		RetryMin: server.RetryMin, RetryMax: server.RetryMax, Steady: server.Steady,
 		MessageBytes: s.cfg.Limits.MessageBytes,
 		Sampling:     s.sampling(server.Name),
-		Lazy:         server.Lazy, ListFile: listFile(&server, cmp.Or(server.Dir, opts.Dir)),
-		ClientInfo: info, ID: s.id, Log: s.log,
+		Lazy:         server.Lazy,
+		ClientInfo:   info, ID: s.id, Log: s.log,
 	}
 	if s.cfg.Cluster.Name != "" {
 		pool, name := s.pool, server.Name // the client outlives the Stack
@@ -374,22 +371,6 @@ func roots(cfg *config.Config) (t trust, err error) {
 	sum := sha256.Sum256(pem)
 	t.digest = string(sum[:])
 	return t, nil
-}
-
-// listFile returns the file that stores the lists of a lazy server, or "". A command may list others in each working
-// folder, which is dir.
-func listFile(server *config.Server, dir string) string {
-	cache, err := os.UserCacheDir()
-	if !server.Lazy || err != nil {
-		return ""
-	}
-	key := append([]string{server.Name, server.URL, server.Command}, server.Args...)
-	if server.Command != "" {
-		dir, _ = filepath.Abs(dir)
-		key = append(key, dir)
-	}
-	sum := sha256.Sum256([]byte(strings.Join(key, "\x00")))
-	return filepath.Join(cache, "mcpbridge", "lists", hex.EncodeToString(sum[:8])+".json")
 }
 
 // Close ends the calls of the Stack's sessions, and every server that no other Stack of its pool has,

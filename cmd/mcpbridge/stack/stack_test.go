@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
+	"github.com/mcpbridge/mcpbridge/mcpclient"
 )
 
 // The first lists wait for as long as the config says, and in commands for every server.
@@ -26,14 +27,31 @@ func TestSettleTime(t *testing.T) {
 	}
 }
 
-// What is kept of a lazy server is for its command in its folder, and for its URL.
+// What is kept of a lazy server is for all that decides what it lists.
 func TestListFile(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
-	command, url := config.Server{Name: "x", Command: "files", Lazy: true}, config.Server{Name: "x", URL: "https://example.com/mcp", Lazy: true}
-	if a := listFile(&command, "a"); a == "" || a != listFile(&command, "a") || a == listFile(&command, "b") {
-		t.Error("a command has not one file in each folder")
-	}
-	if a := listFile(&url, "a"); a == "" || a != listFile(&url, "b") || a == listFile(&command, "a") {
-		t.Error("a URL has not one file")
+	command := mcpclient.Config{Name: "x", Command: []string{"files"}, Dir: "a", Lazy: true}
+	url := mcpclient.Config{Name: "x", URL: "https://example.com/mcp", Lazy: true}
+	for _, c := range []struct {
+		name   string
+		of     mcpclient.Config
+		change func(*mcpclient.Config)
+		same   bool
+	}{
+		{"nothing", command, func(*mcpclient.Config) {}, true},
+		{"timeout", command, func(c *mcpclient.Config) { c.Timeout = time.Hour }, true},
+		{"folder", command, func(c *mcpclient.Config) { c.Dir = "b" }, false},
+		{"variable", command, func(c *mcpclient.Config) { c.Env = map[string]string{"TOOLSETS": "all"} }, false},
+		{"argument", command, func(c *mcpclient.Config) { c.Command = []string{"files", "-w"} }, false},
+		{"folder of a URL", url, func(c *mcpclient.Config) { c.Dir = "b" }, true},
+		{"header", url, func(c *mcpclient.Config) { c.Headers = map[string]string{"Authorization": "Bearer other"} }, false},
+		{"URL", url, func(c *mcpclient.Config) { c.URL += "/2" }, false},
+	} {
+		one := definition{Config: c.of}
+		other := one
+		c.change(&other.Config)
+		if a, b := one.listFile(), other.listFile(); a == "" || (a == b) != c.same {
+			t.Errorf("another %s: %s and %s", c.name, a, b)
+		}
 	}
 }
