@@ -79,7 +79,7 @@ func (s *session) Do(ctx context.Context, req *Request) Reply {
 
 // toOwner sends the request to the owner of its target.
 func (s *session) toOwner(ctx context.Context, kind ListKind, key wire.Key, req *Request) Reply {
-	r, err := s.route(ctx, kind, req.Target)
+	r, err := s.route(ctx, kind, req.Target, req.Method != wire.MethodUnsubscribe)
 	if err != nil {
 		return Failed(err)
 	}
@@ -127,7 +127,7 @@ func Reach(ctx context.Context, s Session, kind ListKind, key string) Reply {
 
 // reach answers Reach: it asks the owner of a target for its list.
 func (s *session) reach(ctx context.Context, kind ListKind, req *Request) (reply Reply) {
-	r, fault := s.route(ctx, kind, req.Target)
+	r, fault := s.route(ctx, kind, req.Target, true)
 	if fault != nil {
 		return Failed(fault)
 	}
@@ -200,7 +200,7 @@ func (s *session) complete(ctx context.Context, req *Request) Reply {
 	if !ok {
 		return Failed(toolformat.Errorf(toolformat.Invalid, "%s: params.ref.%s is missing or not a string", req.Method, member))
 	}
-	r, err := s.route(ctx, kind, target)
+	r, err := s.route(ctx, kind, target, true)
 	if err != nil {
 		return Failed(err)
 	}
@@ -212,9 +212,9 @@ func (s *session) complete(ctx context.Context, req *Request) Reply {
 	return s.send(ctx, r.member, &below)
 }
 
-// route looks a target up in the view that the caller has; a miss looks for a newer view. An only
-// member knows more than it lists.
-func (s *session) route(ctx context.Context, kind ListKind, target string) (route, *toolformat.Error) {
+// route looks a target up in the view that the caller has; a miss looks for a newer view, for which seek asks the
+// members. An only member knows more than it lists.
+func (s *session) route(ctx context.Context, kind ListKind, target string, seek bool) (route, *toolformat.Error) {
 	if s.open || len(s.subs) == 1 && !kinds[kind].named && s.selection.has[0] {
 		return route{key: target}, nil
 	}
@@ -228,7 +228,7 @@ func (s *session) route(ctx context.Context, kind ListKind, target string) (rout
 	}
 	v, r, ok, err := s.find(ctx, kind, target)
 	var away error
-	if err == nil && !ok {
+	if err == nil && !ok && seek {
 		away = s.reread(ctx, kind, target, v)
 		v, r, ok, err = s.find(ctx, kind, target)
 	}
@@ -300,7 +300,11 @@ func (s *session) reread(ctx context.Context, kind ListKind, target string, v *v
 				failures[i] = err
 			}
 		case p.list != nil && (own || prefix == "" || !kinds[kind].named):
-			reply := sub.Do(wait, &Request{Method: kind.Method(), Target: target})
+			key := target
+			if own {
+				key = target[len(prefix):]
+			}
+			reply := sub.Do(wait, &Request{Method: kind.Method(), Target: key})
 			reply.Free()
 		}
 	})

@@ -80,15 +80,26 @@ func TestCompletionOfResource(t *testing.T) {
 
 // A member is to be reached for a name that may be its own and that its list, as last read, does not have.
 func TestUnknownNameReaches(t *testing.T) {
-	reached := ""
-	lazy := &scripted{hostile: newHostile(Resources, `{"uri":"a://1"}`), do: func(req *Request) Reply {
-		reached = req.Target
-		return Result([]byte("{}"), nil)
-	}}
-	s := openBridge(t, &Caller{}, Member{Name: "lazy", Source: lazy}, Member{Name: "other", Source: newHostile(Tools)})
-	s.Do(t.Context(), &Request{Method: wire.MethodResourcesRead, Target: "a://2"})
-	if reached != "a://2" {
-		t.Errorf("reached for %q", reached)
+	for _, c := range []struct {
+		kind               ListKind
+		method, name, want string
+	}{
+		{Resources, wire.MethodResourcesRead, "a://2", "a://2"},
+		{Resources, wire.MethodSubscribe, "a://2", "a://2"},
+		{Resources, wire.MethodUnsubscribe, "a://2", ""}, // of which no member knows anything
+		{Tools, wire.MethodToolsCall, "lazy__new", "new"},
+		{Tools, wire.MethodToolsCall, "other__new", ""},
+	} {
+		reached := ""
+		lazy := &scripted{hostile: newHostile(c.kind, `{"uri":"a://1","name":"known"}`), do: func(req *Request) Reply {
+			reached = req.Target
+			return Result([]byte("{}"), nil)
+		}}
+		s := openBridge(t, &Caller{}, Member{Name: "lazy", Source: lazy}, Member{Name: "other", Source: newHostile(Tools)})
+		reply := s.Do(t.Context(), &Request{Method: c.method, Target: c.name})
+		if reached != c.want || reply.Err == nil || reply.Err.Code != toolformat.NotFound {
+			t.Errorf("%s %s: reached for %q, want %q: %v", c.method, c.name, reached, c.want, reply.Err)
+		}
 	}
 }
 

@@ -175,7 +175,7 @@ func TestPrefixIsItsMembers(t *testing.T) {
 			if got := slices.Sorted(slices.Values(l.keys())); !slices.Equal(got, want) {
 				t.Errorf("policy %d: %v, want %v", conflict, got, want)
 			}
-			if r, failure := s.(*session).route(t.Context(), Tools, "good__echo"); failure != nil || members[r.member].Name != "good" {
+			if r, failure := s.(*session).route(t.Context(), Tools, "good__echo", true); failure != nil || members[r.member].Name != "good" {
 				t.Errorf("policy %d: good__echo is that of %+v, %v", conflict, r, failure)
 			}
 		}
