@@ -192,8 +192,10 @@ func (c *conn) loseLocked(reason error) {
 // close ends the calls and the connection, and waits until nothing is left of them.
 func (c *conn) close() {
 	c.mu.Lock()
-	if !c.lost {
-		for _, k := range c.calls {
+	for _, k := range c.calls { // over HTTP also of a lost connection
+		if k.lost = c.lost; k.lost {
+			c.endCall(k, c.reason())
+		} else {
 			c.endCall(k, errClosed)
 		}
 	}

@@ -110,3 +110,24 @@ func TestRestartAndStopWhileConnecting(t *testing.T) {
 		is(mcpclient.Stopped)
 	})
 }
+
+// A call over HTTP, which may go on when its connection is lost, ends when the server is restarted.
+func TestRestartEndsCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network, begun := peer.NewNetwork(), make(chan struct{})
+		o := newOddOn(t, network, func(x *exchange) bool {
+			if x.Method != wire.MethodToolsCall {
+				return false
+			}
+			close(begun)
+			<-x.ctx.Done()
+			return true
+		})
+		c := openOn(t, network, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP})
+		reply := make(chan bridge.Reply)
+		go func() { reply <- c.call("ok") }()
+		<-begun
+		c.client.Restart()
+		c.fails(<-reply, toolformat.Unavailable, "it is unknown whether it ran")
+	})
+}
