@@ -112,7 +112,11 @@ func (l *link) endWatch(ctx context.Context, req *bridge.Request, s *session, w 
 		return empty() // the next connection is not asked for it; endTurn ends a listen
 	}
 	l.setWatched(w, nil)
-	return l.call(ctx, req, s)
+	reply, lost := c.do(ctx, req, s)
+	if lost != nil {
+		return empty() // with the connection
+	}
+	return reply
 }
 
 // takeTurn waits for the turn to ask the server about a resource; endTurn ends it. It fails when

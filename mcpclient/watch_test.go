@@ -362,6 +362,23 @@ func TestUnsubscribeStartsNothing(t *testing.T) {
 	})
 }
 
+// Nor is it started again if its connection is lost meanwhile.
+func TestUnsubscribeEndsWithConnection(t *testing.T) {
+	upstreams(t, true, func(t *testing.T, u *upstream, cfg mcpclient.Config) {
+		cfg.Lazy = true
+		c := u.open(t, cfg)
+		begun := c.ask(t.Context(), wire.MethodSubscribe, res)
+		u.next(t, wire.MethodSubscribe, res).agree()
+		c.agreed(begun)
+		ended := c.ask(t.Context(), wire.MethodUnsubscribe, res)
+		u.next(t, wire.MethodUnsubscribe, res)
+		c.client.Restart()
+		c.agreed(ended)
+		synctest.Wait()
+		c.idle()
+	})
+}
+
 // A lazy server is connected again while callers want updates of a resource, and is not once they do not.
 func TestLazyServerIsWatchedOn(t *testing.T) {
 	eras(t, func(t *testing.T, u *upstream, cfg mcpclient.Config, how string) {
