@@ -213,19 +213,26 @@ const maxTaskPages = 100
 func tasksOf(ctx context.Context, sub Session, req *Request) (tasks [][]byte) {
 	page := *req
 	page.Take = nil
-	var first, cursor []byte
+	var first, second, cursor []byte
+	whole := -1 // tasks before an empty cursor
 	for n := range maxTaskPages {
 		reply := sub.Do(ctx, &page)
 		own := bytes.Clone(wire.Lookup(reply.Result, "tasks"))
 		next := bytes.Clone(wire.Lookup(reply.Result, "nextCursor"))
 		reply.Free()
 		if n == 0 {
-			first = own
-		} else if string(cursor) == `""` && (string(next) == `""` || bytes.Equal(own, first)) {
+			first, second = own, next
+		} else if string(cursor) == `""` && (string(next) == `""` || bytes.Equal(own, first) || bytes.Equal(next, second)) {
 			break // some servers end a list with an empty cursor, which begins it anew, changed perhaps
 		}
 		for raw := range wire.Elements(own) {
 			tasks = append(tasks, raw)
+		}
+		if string(next) == `""` {
+			if whole >= 0 {
+				return tasks[:whole] // they have been read twice, with other cursors
+			}
+			whole = len(tasks)
 		}
 		if cursor = next; len(cursor) == 0 || cursor[0] != '"' || len(tasks) >= wire.MaxTasks {
 			break

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -154,10 +155,21 @@ func TestTasksOfEmptyCursor(t *testing.T) {
 		asked++
 		return Result(fmt.Appendf(nil, `{"tasks":[{"taskId":"c","ttl":%d}],"nextCursor":""}`, asked), nil)
 	})}
-	s := openBridge(t, &Caller{}, member("a", `""`), member("b", "null"), runs)
+	paged := func(name, second string) Member {
+		n := 0
+		return Member{Name: name, Source: newScripted(func(req *Request) Reply {
+			n++
+			if len(req.Edits) > 0 && string(req.Edits[0].Value) != `""` {
+				return Result(fmt.Appendf(nil, `{"tasks":[{"taskId":"%s2"}],"nextCursor":""}`, name), nil)
+			}
+			next := strings.ReplaceAll(second, "N", strconv.Itoa(n))
+			return Result(fmt.Appendf(nil, `{"tasks":[{"taskId":"%s","ttl":%d}],"nextCursor":"%s"}`, name, n, next), nil)
+		})}
+	}
+	s := openBridge(t, &Caller{}, member("a", `""`), member("b", "null"), runs, paged("d", "2"), paged("e", "N"))
 	reply := s.Do(t.Context(), &Request{Method: wire.MethodTasksList})
-	if want := `{"tasks":[{"taskId":"a"},{"taskId":"b"},{"taskId":"c","ttl":1}]}`; string(reply.Result) != want {
-		t.Errorf("the tasks are %.200s, %v, want %s", reply.Result, reply.Err, want)
+	if want := `{"tasks":[{"taskId":"a"},{"taskId":"b"},{"taskId":"c","ttl":1},{"taskId":"d","ttl":1},{"taskId":"d2"},{"taskId":"e","ttl":1},{"taskId":"e2"}]}`; string(reply.Result) != want {
+		t.Errorf("the tasks are %.400s, %v, want %s", reply.Result, reply.Err, want)
 	}
 }
 

@@ -1,6 +1,7 @@
 package mcpclient_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -477,13 +478,24 @@ func TestEmptyCursor(t *testing.T) {
 			"": `"tools":[{"name":"ok"}],"nextCursor":"2"`, `"2"`: `"tools":[{"name":"two"}],"nextCursor":""`, `""`: `"tools":[{"name":"ok"}],"nextCursor":"2"`,
 		}, "ok two"},
 		{"the only page, which changes", map[string]string{"": `"tools":[{"name":"ok"}],"nextCursor":""`, `""`: `"tools":[{"name":"ok","title":"x"}],"nextCursor":""`}, "ok"},
+		{"the last page, of tools that change", map[string]string{
+			"": `"tools":[{"name":"ok"}],"nextCursor":"2"`, `"2"`: `"tools":[{"name":"two"}],"nextCursor":""`, `""`: `"tools":[{"name":"ok","title":"%d"}],"nextCursor":"2"`,
+		}, "ok two"},
+		{"the last page, of tools and cursors that change", map[string]string{
+			"": `"tools":[{"name":"ok"}],"nextCursor":"%d"`, "other": `"tools":[{"name":"two"}],"nextCursor":""`, `""`: `"tools":[{"name":"ok","title":"%[1]d"}],"nextCursor":"%[1]d"`,
+		}, "ok two"},
 		{"no tools", map[string]string{"": `"tools":[],"nextCursor":""`, `""`: `"tools":[],"nextCursor":""`}, ""},
 		{"the second page", map[string]string{"": `"tools":[{"name":"ok"}],"nextCursor":""`, `""`: `"tools":[{"name":"two"}]`}, "ok two"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			n := 0
 			o := newOdd(t, func(x *exchange) bool {
 				if x.Method == wire.MethodToolsList {
-					x.result(c.pages[string(x.Params.Get(wire.Cursor))])
+					page := cmp.Or(c.pages[string(x.Params.Get(wire.Cursor))], c.pages["other"])
+					if n++; strings.Contains(page, "%") {
+						page = fmt.Sprintf(page, n)
+					}
+					x.result(page)
 				}
 				return x.Method == wire.MethodToolsList
 			})

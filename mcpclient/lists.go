@@ -50,7 +50,7 @@ func (l *link) fetch(ctx context.Context, c *conn, r *reading) error {
 	if known := l.lists[kind].Load(); known != nil {
 		r.known = known.Items
 	}
-	size, cursor, first := 0, []byte(nil), []byte(nil)
+	size, cursor, first, second, whole := 0, []byte(nil), []byte(nil), []byte(nil), (*reading)(nil)
 	for page := 1; ; page++ {
 		result, unusable, err := c.fetchPage(ctx, kind, cursor)
 		if err != nil {
@@ -58,8 +58,8 @@ func (l *link) fetch(ctx context.Context, c *conn, r *reading) error {
 		}
 		items, next, more := splitPage(kind, result)
 		if page == 1 {
-			first = items
-		} else if string(cursor) == `""` && (string(next) == `""` || bytes.Equal(items, first)) {
+			first, second = items, next
+		} else if string(cursor) == `""` && (string(next) == `""` || bytes.Equal(items, first) || bytes.Equal(next, second)) {
 			break // some servers end a list with an empty cursor, which begins it anew, changed perhaps
 		}
 		r.addPage(result, items)
@@ -71,6 +71,14 @@ func (l *link) fetch(ctx context.Context, c *conn, r *reading) error {
 		}
 		if size += len(result); len(next) == 0 || next[0] != '"' {
 			break
+		}
+		if string(next) == `""` {
+			if whole != nil { // it has been read twice, with other cursors
+				*r = *whole
+				break
+			}
+			read := *r
+			whole = &read
 		}
 		if bytes.Equal(next, cursor) || page > maxPages || size > l.cfg.MessageBytes {
 			return fmt.Errorf("%s does not end: %d pages, %d bytes", kind.Method(), page, size)
