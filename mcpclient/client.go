@@ -31,9 +31,9 @@ type Client struct {
 	binds atomic.Bool
 	// The serverInfo of the version of the server that does not speak the modern era, if it is known.
 	refuses atomic.Pointer[string]
-	// The serverInfo of the version of the server on stdio that does not answer server/discover, or ends
-	// when it is asked that; nil if it is not known.
-	silent atomic.Pointer[string]
+	// The version of the server that does not answer server/discover, or on stdio ends when it is asked that; nil if
+	// it is not known.
+	silent atomic.Pointer[silence]
 	// A connection has been logged, and none has been lost or has failed since.
 	up atomic.Bool
 	// Empty channels for calls.

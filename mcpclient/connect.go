@@ -200,7 +200,9 @@ func (c *conn) handshake(ctx context.Context, modern bool) error {
 		}
 		return nil
 	}
-	if modern && len(c.cfg.Command) == 0 {
+	remote := len(c.cfg.Command) == 0
+	known := c.link.client.silent.Load()
+	if modern && remote && (known == nil || time.Since(known.since) >= silenceAge) {
 		err := c.discoverSoon(ctx)
 		switch {
 		case err == nil || ctx.Err() != nil || !c.alive():
@@ -208,9 +210,13 @@ func (c *conn) handshake(ctx context.Context, modern bool) error {
 		case !errors.Is(err, context.DeadlineExceeded):
 			return c.initialize(ctx)
 		}
-		modern = false // as far as is known
+		known = nil
 	}
 	err := c.initialize(ctx)
+	if modern && remote {
+		modern = false // as far as is known
+		c.noteSilence(err, known)
+	}
 	var e *toolformat.Error
 	answered := errors.As(err, &e) && e.Raw != nil || refused(err)
 	switch {
@@ -233,12 +239,33 @@ func (c *conn) discoverSoon(ctx context.Context) error {
 // errEnded means that a server has ended because it was sent server/discover.
 var errEnded = errors.New("it ended when it was sent server/discover")
 
+// silence is what is known of a server that does not answer server/discover.
+type silence struct {
+	server string    // its serverInfo
+	since  time.Time // when it was asked
+}
+
+// silenceAge is how long a server over HTTP or WebSocket is not asked again, which may only have been slow.
+const silenceAge = 5 * time.Minute
+
+// noteSilence remembers that a server over HTTP or WebSocket has not answered server/discover, but initialize, so that not
+// each modern caller waits for that. known is what was known, for which it was not asked: of another version it says nothing.
+func (c *conn) noteSilence(err error, known *silence) {
+	server := string(wire.Lookup(c.about, "serverInfo"))
+	switch client := c.link.client; {
+	case err == nil && known == nil:
+		client.silent.Store(&silence{server, time.Now()})
+	case known != nil && (err != nil || known.server != server):
+		client.silent.CompareAndSwap(known, nil)
+	}
+}
+
 // discoverToo finds out whether a server that has answered initialize speaks the modern era too: an
 // error means that it speaks the legacy era alone, or on this connection. A version of it that gives no
 // answer is not asked again, nor one that ends, which is errEnded.
 func (c *conn) discoverToo(ctx context.Context) error {
 	server := string(wire.Lookup(c.about, "serverInfo"))
-	if silent := c.link.client.silent.Load(); silent != nil && *silent == server {
+	if silent := c.link.client.silent.Load(); silent != nil && silent.server == server {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.ConnectTimeout/2)
@@ -248,10 +275,10 @@ func (c *conn) discoverToo(ctx context.Context) error {
 	c.bound = errors.As(err, &e) && string(wire.Lookup(e.Raw, "code")) == strconv.Itoa(wire.InvalidRequest)
 	switch {
 	case !c.alive() && c.link.ctx.Err() == nil:
-		c.link.client.silent.Store(&server)
+		c.link.client.silent.Store(&silence{server: server})
 		return errEnded
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		c.link.client.silent.Store(&server)
+		c.link.client.silent.Store(&silence{server: server})
 	}
 	return nil
 }

@@ -152,3 +152,36 @@ func TestSilentAtDiscover(t *testing.T) {
 		})
 	}
 }
+
+// That it does not answer is remembered for a while, of this version of it.
+func TestSilenceIsRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked, version atomic.Int32
+		network := peer.NewNetwork()
+		o := newOddOn(t, network, func(x *exchange) bool {
+			switch x.Method {
+			case wire.MethodDiscover:
+				asked.Add(1)
+				<-x.ctx.Done()
+			case wire.MethodInitialize:
+				x.result(fmt.Sprintf(`"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"%d"}`, version.Load()))
+			default:
+				return false
+			}
+			return true
+		})
+		c := openOn(t, network, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP})
+		for i, step := range []struct {
+			after   time.Duration
+			version int32
+			want    int32 // how often it has been asked
+		}{{0, 1, 1}, {0, 1, 1}, {4 * time.Minute, 1, 1}, {time.Minute, 1, 2}, {0, 2, 2}, {0, 2, 3}, {0, 2, 3}} {
+			time.Sleep(step.after)
+			version.Store(step.version)
+			c.also(bridge.Caller{ID: fmt.Sprint("modern", i), Modern: true}).works("ok")
+			if got := asked.Load(); got != step.want {
+				t.Errorf("caller %d: it has been asked %d times, want %d", i, got, step.want)
+			}
+		}
+	})
+}
