@@ -1,8 +1,10 @@
 package mcpserver
 
 import (
+	"context"
 	"encoding/binary"
 	"net"
+	"slices"
 	"syscall"
 	"time"
 
@@ -16,25 +18,36 @@ import (
 const copiedFrame = 8 << 10
 
 // frameWriter writes messages as WebSocket text frames (RFC 6455, 5.2), as many as wait in one system
-// call, which has only whole frames: the connection's reader may write control frames at any time.
+// call, which has only whole frames: the connection's reader may write control frames between them.
 type frameWriter struct {
+	life    context.Context // after whose end a large message gets no more time
 	conn    net.Conn
-	gathers bool // the connection writes net.Buffers at once
+	taken   func() // is called when the client has taken a part of a large message
+	gathers bool   // the connection writes net.Buffers at once
 	parts   net.Buffers
-	until   time.Time // the deadline of writes
+	until   time.Time     // the deadline of writes
+	busy    chan struct{} // holds a token while a large message is written, or a control frame beside it
 }
 
-func newFrameWriter(conn net.Conn) *frameWriter {
+func newFrameWriter(life context.Context, conn net.Conn, taken func()) *frameWriter {
 	_, gathers := conn.(syscall.Conn)
-	return &frameWriter{conn: conn, gathers: gathers}
+	return &frameWriter{life: life, conn: conn, taken: taken, gathers: gathers, busy: make(chan struct{}, 1)}
 }
 
-// write writes a batch and frees its messages.
-func (f *frameWriter) write(batch []*wire.Buffer) error {
+// extend gives the next write its time.
+func (f *frameWriter) extend() {
 	if now := time.Now(); f.until.Sub(now) < writeTime { // to set it for each write would cost as much as a frame
 		f.until = now.Add(writeTime + time.Second)
 		f.conn.SetWriteDeadline(f.until)
 	}
+}
+
+// write writes a batch and frees its messages.
+func (f *frameWriter) write(batch []*wire.Buffer) error {
+	if len(batch) == 1 && len(batch[0].B) > largePart {
+		return f.writeLarge(batch[0])
+	}
+	f.extend()
 	size := 0
 	for _, msg := range batch {
 		size += maxFrameHeader
@@ -65,6 +78,35 @@ func (f *frameWriter) write(batch []*wire.Buffer) error {
 		msg.Free()
 	}
 	return err
+}
+
+// writeLarge writes a message in parts, each of which has its time, as over HTTP. They are one frame: some clients do not put
+// several together.
+func (f *frameWriter) writeLarge(msg *wire.Buffer) error {
+	defer msg.Free()
+	f.busy <- struct{}{}
+	defer func() { <-f.busy }()
+	f.extend()
+	if _, err := f.conn.Write(appendFrameHeader(nil, len(msg.B))); err != nil {
+		return err
+	}
+	for part := range slices.Chunk(msg.B, largePart) {
+		if f.life.Err() == nil {
+			f.extend()
+		}
+		if _, err := f.conn.Write(part); err != nil {
+			return err
+		}
+		f.taken()
+	}
+	return nil
+}
+
+// control writes a control frame for the connection's reader, not within a large message.
+func (f *frameWriter) control(write func() error) error {
+	f.busy <- struct{}{}
+	defer func() { <-f.busy }()
+	return write()
 }
 
 func (f *frameWriter) copies(msg *wire.Buffer) bool { return len(msg.B) <= copiedFrame || !f.gathers }

@@ -2,14 +2,23 @@ package mcpserver
 
 import (
 	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/gorilla/websocket"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
@@ -28,10 +37,13 @@ func TestFrames(t *testing.T) {
 				return
 			}
 			defer conn.Close()
+			f := newFrameWriter(t.Context(), conn.NetConn(), func() {})
+			conn.SetPingHandler(func(text string) error {
+				return f.control(func() error { return conn.WriteControl(websocket.PongMessage, []byte(text), time.Time{}) })
+			})
 			var reader sync.WaitGroup
 			reader.Go(func() { conn.ReadMessage() }) // answers pings
 			defer reader.Wait()
-			f := newFrameWriter(conn.NetConn())
 			if !f.gathers {
 				t.Error("a connection of Serve does not gather")
 			}
@@ -43,8 +55,12 @@ func TestFrames(t *testing.T) {
 					msg.B = append(msg.B, strings.Repeat(string(rune('a'+round)), size)...)
 					batch = append(batch, msg)
 				}
-				if err := f.write(batch); err != nil {
-					t.Error(err)
+				large := wire.NewBuffer(0)
+				large.B = append(large.B, strings.Repeat(string(rune('a'+round)), 2*largePart+1)...)
+				for _, batch := range [][]*wire.Buffer{batch, {large}} {
+					if err := f.write(batch); err != nil {
+						t.Error(err)
+					}
 				}
 			}
 		}))
@@ -56,7 +72,7 @@ func TestFrames(t *testing.T) {
 			t.Fatal(err)
 		}
 		for round := range 3 {
-			for _, size := range sizes[round:] {
+			for _, size := range append(slices.Clone(sizes[round:]), 2*largePart+1) {
 				conn.WriteMessage(websocket.PingMessage, []byte("still there?"))
 				kind, got, err := conn.ReadMessage()
 				if want := bytes.Repeat([]byte{byte('a' + round)}, size); err != nil || kind != websocket.TextMessage || !bytes.Equal(got, want) {
@@ -67,4 +83,86 @@ func TestFrames(t *testing.T) {
 		conn.Close()
 		s.Close()
 	}
+}
+
+// A long message, in whose one frame there is no place for a pong, may take long to arrive, and its answer, too,
+// also of one that sends more meanwhile.
+func TestLongMessagesOfSlowClient(t *testing.T) {
+	for _, queue := range []int{0, 64 << 20} { // the second is never full
+		synctest.Test(t, func(t *testing.T) { testLongMessages(t, queue) })
+	}
+}
+
+func testLongMessages(t *testing.T, queue int) {
+	long := strings.Repeat("x", 6<<20)
+	p, network := newMade(t, Options{QueueBytes: queue}, func(_ context.Context, req *bridge.Request) bridge.Reply {
+		if req.Method != wire.MethodToolsCall {
+			return bridge.Result([]byte(`{"capabilities":{}}`), nil)
+		}
+		return bridge.Result([]byte(`{"content":[{"type":"text","text":"`+long+`"}]}`), nil)
+	}), peer.NewNetwork()
+	web := httptest.NewUnstartedServer(p.Handler())
+	web.Listener.Close()
+	web.Listener = network
+	web.Start()
+	defer web.Close()
+	d := websocket.Dialer{Subprotocols: []string{wire.Subprotocol}, NetDialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
+		conn, err := network.Dial(ctx, "tcp", addr)
+		return slowReader{conn}, err
+	}}
+	conn, _, err := d.DialContext(t.Context(), "ws"+strings.TrimPrefix(web.URL, "http")+"/ws", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.SetPingHandler(func(string) error { return nil })
+	answers := make(chan string, 10)
+	go func() {
+		defer close(answers)
+		for {
+			_, b, err := conn.ReadMessage()
+			if err != nil {
+				answers <- err.Error()
+				return
+			}
+			answers <- string(b)
+		}
+	}()
+	conn.WriteMessage(websocket.TextMessage, fmt.Appendf(nil, hello, "{}"))
+	<-answers
+	msg := []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"x":"` + long[:2<<20] + `"}}}`)
+	frame := binary.BigEndian.AppendUint64([]byte{0x81, 0xff}, uint64(len(msg))) // a masked text
+	for part := range slices.Chunk(append(append(frame, 0, 0, 0, 0), msg...), 64<<10) {
+		if _, err := conn.NetConn().Write(part); err != nil {
+			break
+		}
+		time.Sleep(5 * time.Second)
+	}
+	time.Sleep(20 * time.Second) // into its answer
+	if queue > 0 {               // else what follows is not read before the answer is written
+		conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(time.Second))
+	}
+	conn.WriteMessage(websocket.TextMessage, []byte(`{"jsonrpc":"2.0","id":2,"method":"ping"}`))
+	if got := <-answers; !strings.Contains(got, `"id":1,"result"`) || !strings.Contains(got, long) {
+		t.Errorf("the answer is %.100s", got)
+	}
+	if got := <-answers; !strings.Contains(got, `"id":2,"result"`) {
+		t.Errorf("the next answer is %.100s", got)
+	}
+	conn.WriteMessage(websocket.TextMessage, []byte(`{"jsonrpc":"2.0","id":3,"method":"ping"}`))
+	if got := <-answers; !strings.Contains(got, `"id":3,"result"`) {
+		t.Errorf("the last answer is %.100s", got)
+	}
+	conn.Close()
+	for range answers { // until the reader has ended
+	}
+}
+
+// slowReader takes a second to read 64 KiB.
+type slowReader struct{ net.Conn }
+
+func (s slowReader) Read(b []byte) (int, error) {
+	n, err := s.Conn.Read(b)
+	time.Sleep(time.Duration(n) * time.Second / (64 << 10))
+	return n, err
 }

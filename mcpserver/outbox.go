@@ -52,6 +52,7 @@ type outbox struct {
 	done    chan struct{} // closed with the outbox
 	full    atomic.Bool   // half of limit waits: no more is read from the client
 	room    chan struct{} // holds a token when full has ended
+	parts   atomic.Int64  // parts of large messages that the client has taken
 
 	mu       sync.Mutex // guards the fields below
 	items    []*wire.Buffer
@@ -267,11 +268,11 @@ func (o *outbox) awaitRoom(patience time.Duration) {
 	}
 }
 
-// takenSoFar returns the number of messages that have been taken.
-func (o *outbox) takenSoFar() int {
+// takenSoFar returns the number of messages, and of parts of large ones, that have been taken.
+func (o *outbox) takenSoFar() int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.first
+	return int64(o.first) + o.parts.Load()
 }
 
 // end closes the outbox: what waits can still be taken, and nothing is added any more.

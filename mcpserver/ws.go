@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -52,10 +53,14 @@ func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 	if !until.IsZero() {
 		defer time.AfterFunc(time.Until(until), func() { d.box.end(errExpired); conn.SetReadDeadline(time.Now().Add(writeTime)) }).Stop()
 	}
-	if !s.start(func() { d.writeFrames(conn) }) {
-		d.writeFrames(conn) // the Server is closing: that it says so is all there is to write
+	frames := newFrameWriter(s.ctx, conn.NetConn(), func() {
+		d.box.parts.Add(1)
+		conn.SetReadDeadline(time.Now().Add(silentTime)) // no ping can be sent that it would answer
+	})
+	if !s.start(func() { d.writeFrames(conn, frames) }) {
+		d.writeFrames(conn, frames) // the Server is closing: that it says so is all there is to write
 	}
-	d.close(d.readFrames(conn))
+	d.close(d.readFrames(conn, frames))
 }
 
 // identifyWS is identify for a connection: by header, subprotocol or ticket.
@@ -77,23 +82,33 @@ func (s *Server) identifyWS(r *http.Request, offered []string) (identity, time.T
 	return s.identify(r, token)
 }
 
-func (d *duplex) readFrames(conn *websocket.Conn) error {
+// silentTime is after how long a client of which nothing was read is gone.
+const silentTime = 3*keepAlive + time.Second
+
+func (d *duplex) readFrames(conn *websocket.Conn, frames *frameWriter) error {
 	var until time.Time // the deadline of reads
 	alive := func(string) error {
 		now := time.Now()
-		if until.Sub(now) >= 3*keepAlive { // to set it for each message would cost as much as its frame
+		if until.Sub(now) >= silentTime-time.Second { // to set it for each message would cost as much as its frame
 			return nil
 		}
-		until = now.Add(3*keepAlive + time.Second)
+		until = now.Add(silentTime)
 		return conn.SetReadDeadline(until)
 	}
 	conn.SetPongHandler(alive)
 	conn.SetPingHandler(func(text string) error { // its deadline replaces that of other writes
-		conn.WriteControl(websocket.PongMessage, []byte(text), time.Now().Add(writeTime))
+		frames.control(func() error {
+			return conn.WriteControl(websocket.PongMessage, []byte(text), time.Now().Add(writeTime))
+		})
 		return nil
+	})
+	answerClose := conn.CloseHandler()
+	conn.SetCloseHandler(func(code int, text string) error {
+		return frames.control(func() error { return answerClose(code, text) })
 	})
 	conn.SetReadLimit(int64(d.server.opts().MessageBytes)) // refuses a frame by the length it announces
 	c := counter{account: d.account, done: d.box.done, patience: roomTime}
+	in := &arriving{alive: alive}
 	for {
 		d.box.awaitRoom(d.server.slowTime)
 		alive("") // nothing was read meanwhile
@@ -104,7 +119,8 @@ func (d *duplex) readFrames(conn *websocket.Conn) error {
 		if err != nil {
 			return err
 		}
-		msg, err := c.readMessage(r, -1, d.server.opts().MessageBytes)
+		in.Reader = r
+		msg, err := c.readMessage(in, -1, d.server.opts().MessageBytes)
 		if err != nil {
 			msg.Free()
 			return err
@@ -117,14 +133,28 @@ func (d *duplex) readFrames(conn *websocket.Conn) error {
 	}
 }
 
+// arriving is a message that is being read. Its client is alive while it comes, which may take long on a slow network.
+type arriving struct {
+	io.Reader
+	alive func(string) error
+}
+
+func (a *arriving) Read(b []byte) (int, error) {
+	n, err := a.Reader.Read(b)
+	if n > 0 {
+		a.alive("")
+	}
+	return n, err
+}
+
 // writeFrames writes the outbox to the connection, closes it with a reason, and waits for the
 // client to close its end: a connection that is closed while there is something to read is reset,
 // and what was written last is lost.
-func (d *duplex) writeFrames(conn *websocket.Conn) {
+func (d *duplex) writeFrames(conn *websocket.Conn, frames *frameWriter) {
 	defer conn.Close()
 	// The server does not wait for a client that does not read.
 	defer context.AfterFunc(d.server.ctx, func() { conn.NetConn().SetWriteDeadline(time.Now().Add(time.Second)) })()
-	err := d.box.drain(nil, newFrameWriter(conn.NetConn()).write, func() error {
+	err := d.box.drain(nil, frames.write, func() error {
 		return conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTime))
 	})
 	d.box.end(err)
