@@ -8,7 +8,8 @@ import { initial } from "./schema.js";
 
 const mostSteps = 200; // of a request's timeline
 
-const mostLeft = 3; // of the six connections that browsers have to a host for all their pages
+const mostLeft = 3; // that run, of the six connections that browsers have to a host for all their pages
+const mostKept = 10; // with those that have ended
 const left = new Map(); // the requests whose views were left while they ran, by what they are of
 
 // abandon cancels the requests whose views were left.
@@ -30,10 +31,9 @@ export function useRun(of) {
 			own.shown = null;
 			if (!own.state?.running) return;
 			left.set(of, own);
-			if (left.size <= mostLeft) return;
-			const [oldest] = left.keys();
-			left.get(oldest).abort.abort();
-			left.delete(oldest);
+			const running = [...left.values()].filter((run) => run.state.running);
+			if (running.length > mostLeft) running[0].abort.abort();
+			if (left.size > mostKept) left.delete([...left].find(([, run]) => !run.state.running)[0]);
 		};
 	}, []);
 	const run = async (method, params, name) => {

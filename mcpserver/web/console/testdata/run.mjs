@@ -52,5 +52,23 @@ assert.equal(last.state.error, "canceled");
 for (const name of ["a", "b", "c", "d"]) await call(name);
 await show();
 assert.deepEqual([..."abcd"].map((name) => sent.get(name).signal.aborted), [true, false, false, false]);
+await show("a");
+assert.equal(last.state.error, "canceled");
 abandon();
 assert.ok([..."abcd"].every((name) => sent.get(name).signal.aborted));
+
+// One that has been answered takes no connection: it ends none that still runs. Not all results are kept.
+await call("waits");
+for (const name of "efghijklmn") {
+  await call(name);
+  await show("other");
+  sent.get(name).answer({ content: [] });
+  await turns();
+}
+assert.equal(sent.get("waits").signal.aborted, false);
+await show("waits");
+assert.equal(last.state.running, true);
+await show("e");
+assert.equal(last.state, null);
+await show("f");
+assert.deepEqual(last.state.result, { content: [] });
