@@ -301,6 +301,10 @@ func TestTools(t *testing.T) {
 	if _, _, err = next.Prompt(t.Context(), "go"); err != nil || fake.Sessions() != 1 {
 		t.Errorf("after Close: %v, %d sessions", err, fake.Sessions())
 	}
+	p.steps = []step{says("again")}
+	if _, _, err = next.Caller(&bridge.Caller{}).Prompt(t.Context(), "go"); err != nil || strings.Count(l.String(), "no description") != 2 {
+		t.Errorf("for another caller: %v\n%s", err, &l)
+	}
 	c.Close()
 
 	closure := func(context.Context, none) (string, error) { return "", nil }

@@ -20,20 +20,21 @@ import (
 // conversationTools are the tools of a conversation, opened by the first prompt. Which tools
 // they are does not change after Conversation.Tools.
 type conversationTools struct {
-	sources     []bridge.Source
-	tools       []bridge.Tool
-	undescribed []string // the tools without a description
+	sources []bridge.Source
+	tools   []bridge.Tool
 
-	mu     sync.Mutex // guards what follows
-	loop   *Loop      // nil while closed
-	native *bridge.Native
-	noted  bool // open has returned its notes
+	mu          sync.Mutex // guards what follows
+	loop        *Loop      // nil while closed
+	native      *bridge.Native
+	undescribed []string // the tools without a description of which open has returned no note
 }
 
 func (t *conversationTools) empty() bool { return len(t.sources) == 0 && len(t.tools) == 0 }
 
 // clone returns the same tools, closed, to be added to.
 func (t *conversationTools) clone() *conversationTools {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	return &conversationTools{
 		sources: slices.Clone(t.sources), tools: slices.Clone(t.tools), undescribed: slices.Clone(t.undescribed),
 	}
@@ -83,12 +84,10 @@ func (t *conversationTools) open(ctx context.Context, c *Conversation) (loop *Lo
 		return nil, nil, err
 	}
 	c.opened.add(t)
-	if !t.noted {
-		for _, name := range t.undescribed {
-			notes = append(notes, fmt.Sprintf("tool %s has no description: a model may not know what it is for (bridge.Func gives it one)", name))
-		}
+	for _, name := range t.undescribed {
+		notes = append(notes, fmt.Sprintf("tool %s has no description: a model may not know what it is for (bridge.Func gives it one)", name))
 	}
-	t.noted = true
+	t.undescribed = nil
 	return t.loop, notes, nil
 }
 
