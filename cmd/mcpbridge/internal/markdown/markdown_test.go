@@ -20,6 +20,7 @@ var texts = []struct{ name, source, colored, plain string }{
 	{"wide characters", "漢字漢字漢字漢字漢字漢字漢字漢字 x", "漢字漢字漢字漢字漢字漢字漢字漢\n字 x", ""},
 	{"lines", "one\ntwo  \nthree", "one\ntwo\nthree", ""},
 	{"links", "[a b](http://x) <http://y> [http://z](http://z) ![pic](p.png)", "⟨4⟩a b⟨0⟩ ⟨2⟩(http://x)⟨0⟩ ⟨4⟩http://y⟨0⟩\n⟨4⟩http://z pic⟨0⟩ ⟨2⟩(p.png)⟨0⟩", "a b (http://x) http://y\nhttp://z pic (p.png)"},
+	{"where links lead", "See [the docs][1], [2].\n\n[1]: http://x\n[2]: http://y", "See [the docs][1], [2].\n\n[1]: http://x\n[2]: http://y", ""},
 	{"a list", "- a\n- b\n  continued\n  1. c\n  2. d\n- [x] e", "• a\n• b\n  continued\n  1. c\n  2. d\n• [x] e", ""},
 	{"a loose list", "3. a\n\n   b\n\n4. c", "3. a\n\n   b\n\n4. c", ""},
 	{"a quotation", "> a\n> - b\n\nc", "⟨2⟩│ ⟨0⟩a\n⟨2⟩│ ⟨0⟩\n⟨2⟩│ ⟨0⟩• b\n\nc", "│ a\n│\n│ • b\n\nc"},
@@ -65,7 +66,7 @@ func TestStream(t *testing.T) {
 			all = append(all, struct{ name, source, colored, plain string }{name: before + line, source: before + line + "\nb"})
 		}
 	}
-	for _, source := range []string{"-\n  a\n- b", "-\n    a", "1.\n   - a\n2. b", "> -\n>   a", "1. a\n\n1. b", "a\n| b | c |\n|-|-1|\n| 2 | 3 |", "a\n| b |\n|-|\n| c |\n---\nd", "a\n| b |\n|-|\n- c"} {
+	for _, source := range []string{"-\n  a\n- b", "-\n    a", "1.\n   - a\n2. b", "> -\n>   a", "1. a\n\n1. b", "a\n| b | c |\n|-|-1|\n| 2 | 3 |", "a\n| b |\n|-|\n| c |\n---\nd", "a\n| b |\n|-|\n- c", "| a |\n|-|\n==b"} {
 		all = append(all, struct{ name, source, colored, plain string }{name: source, source: source})
 	}
 	for _, c := range all {

@@ -100,7 +100,7 @@ func (s *Stream) look(columns int) (final, pending []string) {
 // undecided matches a line, as far as it has come, that begins a block, and may yet turn out to go on with the paragraph
 // before it: # is a heading, and #tag is not. So does one that makes a table of the line before it, or goes on with a list.
 var undecided = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile("^ {0,3}(?:#{1,6}|[-+*]|\\d{1,9}[.)]?|[-_* \t]{3,}|[-|:][-|: \t]*|`{3,}[^`]*|<.*)$")
+	return regexp.MustCompile("^ {0,3}(?:#{1,6}|[-+*]|\\d{1,9}[.)]?|[-_* \t]{3,}|[-|:][-|: \t]*|=+|`{3,}[^`]*|<.*)$")
 })
 
 // End returns the lines that are left, and forgets the text.
