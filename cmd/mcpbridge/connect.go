@@ -18,6 +18,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/clients"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/edit"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/tokens"
 )
 
@@ -291,7 +292,7 @@ func isIssued(t *tokens.Token, name string) bool {
 func (e *clientEditor) noteToken(c *clients.Client, path string) {
 	remove := "mcpbridge token remove " + c.Name
 	if path != "" {
-		remove += " --config " + path
+		remove += " --config " + hint.ShellWord(path)
 	} else {
 		path, _ = config.DefaultPath()
 	}
