@@ -124,7 +124,10 @@ func (r *reader) read(p *Property, raw json.RawMessage, depth int) {
 	} else {
 		_ = json.Unmarshal(d.Type, &types) // anything else says nothing
 	}
-	types = slices.DeleteFunc(types, func(t string) bool { return !slices.Contains(tried, t) }) // "any", as draft 3 has it
+	types = slices.DeleteFunc(types, func(t string) bool { return t == "" }) // what is not a string
+	if slices.ContainsFunc(types, func(t string) bool { return !slices.Contains(tried, t) }) {
+		types = nil // "any", as draft 3 has it
+	}
 	p.types = append(p.types, types...)
 	if d.Const != nil {
 		d.Enum = append(d.Enum, d.Const)
@@ -163,14 +166,14 @@ func keys(path string) []string {
 	return all
 }
 
-// readAny adds alternatives. Only if each lists its values the property has no others.
+// readAny adds alternatives. Only if each lists its values, or its types, the property has no others.
 func (r *reader) readAny(p *Property, parts []json.RawMessage, depth int) {
-	var values []string
-	open := false
+	var values, types []string
+	open, any := false, false
 	for _, part := range parts {
 		var one Property
 		r.read(&one, part, depth)
-		p.types = append(p.types, one.types...)
+		types, any = append(types, one.types...), any || len(one.types) == 0
 		if p.item == nil {
 			p.item = one.item
 		}
@@ -182,6 +185,9 @@ func (r *reader) readAny(p *Property, parts []json.RawMessage, depth int) {
 	}
 	if !open {
 		p.Values = append(p.Values, values...)
+	}
+	if !any {
+		p.types = append(p.types, types...)
 	}
 }
 

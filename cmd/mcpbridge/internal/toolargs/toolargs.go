@@ -104,8 +104,8 @@ func (v *value) Set(word string) error {
 func (f *Flags) Parse(args, own []string) error {
 	var joined []string
 	for _, word := range args {
-		if last := len(joined) - 1; last >= 0 && (word == "true" || word == "false") {
-			if flag := f.set.Lookup(strings.TrimPrefix(joined[last], "--")); flag != nil && flag.NoOptDefVal != "" {
+		if last := len(joined) - 1; last >= 0 && strings.HasPrefix(joined[last], "--") && (word == "true" || word == "false") {
+			if flag := f.set.Lookup(joined[last][2:]); flag != nil && flag.NoOptDefVal != "" {
 				joined[last] += "=" + word // --deep false
 				continue
 			}

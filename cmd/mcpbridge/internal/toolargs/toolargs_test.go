@@ -25,6 +25,9 @@ const schema = `{
 		"level": {"anyOf": [{"enum": ["low", "high"]}, {"type": "null"}]},
 		"json": {"type": "string"},
 		"any": {},
+		"perhaps": {"anyOf": [{}, {"type": "null"}]},
+		"old": {"type": ["any", "null"]},
+		"short": {"type": "string", "anyOf": [{"maxLength": 3}, {"pattern": "^a"}]},
 		"with space": {"type": "string"}
 	}}`
 
@@ -45,6 +48,8 @@ func TestArguments(t *testing.T) {
 		{"--behind 7", `{}`, `{"behind":"7"}`},
 		{`--any text`, `{}`, `{"any":"text"}`},
 		{`--any [1]`, `{}`, `{"any":[1]}`},
+		{`--perhaps text`, `{}`, `{"perhaps":"text"}`},
+		{`--perhaps 7 --old text --short 7`, `{}`, `{"perhaps":7,"old":"text","short":"7"}`},
 	} {
 		f := New(json.RawMessage(schema), taken)
 		if err := f.Parse(strings.Fields(c.line), nil); err != nil {
@@ -57,21 +62,22 @@ func TestArguments(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	for line, want := range map[string]string{
-		"--lmit 5":       `unknown flag --lmit (did you mean --limit?)`,
-		"--contxt":       `unknown flag --contxt (did you mean --context?)`,
-		"--nothing":      `unknown flag --nothing (the tool has --query, `,
-		"--limit five":   `--limit: expected a whole number, got "five"`,
-		"--limit 1.5":    `--limit: expected a whole number, got "1.5"`,
-		"--score x":      `--score: expected a number, got "x"`,
-		"--deep=perhaps": `--deep: expected true or false, got "perhaps"`,
-		"--deep perhaps": `unexpected argument "perhaps"`,
-		"--order dat":    `--order: expected one of date, rank, got "dat" (did you mean date?)`,
-		"--filter a":     `--filter: expected an object as JSON`,
-		"--filter {":     `--filter: expected an object as JSON`,
-		"--sizes x":      `--sizes: expected a whole number, got "x"`,
-		"--page x":       `--page: expected null or integer, got "x"`,
-		"--limit":        `flag needs an argument: --limit`,
-		"--with\u00a0":   `unknown flag`,
+		"--lmit 5":          `unknown flag --lmit (did you mean --limit?)`,
+		"--contxt":          `unknown flag --contxt (did you mean --context?)`,
+		"--nothing":         `unknown flag --nothing (the tool has --query, `,
+		"--limit five":      `--limit: expected a whole number, got "five"`,
+		"--limit 1.5":       `--limit: expected a whole number, got "1.5"`,
+		"--score x":         `--score: expected a number, got "x"`,
+		"--deep=perhaps":    `--deep: expected true or false, got "perhaps"`,
+		"--deep perhaps":    `unexpected argument "perhaps"`,
+		"--order dat":       `--order: expected one of date, rank, got "dat" (did you mean date?)`,
+		"--filter a":        `--filter: expected an object as JSON`,
+		"--filter {":        `--filter: expected an object as JSON`,
+		"--sizes x":         `--sizes: expected a whole number, got "x"`,
+		"--page x":          `--page: expected null or integer, got "x"`,
+		"--limit":           `flag needs an argument: --limit`,
+		"--with\u00a0":      `unknown flag`,
+		"--query deep true": `unexpected argument "true"`,
 	} {
 		err := New(json.RawMessage(schema), taken).Parse(strings.Split(line, " "), []string{"json", "context"})
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -112,7 +118,7 @@ func TestComplete(t *testing.T) {
 		}
 		return all
 	}
-	if got := texts(f.Complete("")); len(got) != 14 || got[0] != "--query" || !slices.Contains(got, "--arg.json") {
+	if got := texts(f.Complete("")); len(got) != 17 || got[0] != "--query" || !slices.Contains(got, "--arg.json") {
 		t.Errorf("flags: %q", got)
 	}
 	for flag, want := range map[string][]string{"--order": {"date", "rank"}, "--deep": {"true", "false"}, "--limit": nil, "--none": nil} {
