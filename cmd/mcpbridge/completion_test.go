@@ -26,17 +26,21 @@ func alone(t *testing.T) (env []string, dir string) {
 }
 
 // oddConfig has tools whose names are special to shells.
-const oddConfig = `{"mcpServers": {"lib": {"command": "fakeserver", "args": ["--tools", "find_it,a:b,sp ace,back\\slash", "--schema",
+const oddConfig = `{"mcpServers": {"lib": {"command": "fakeserver", "args": ["--tools", "find_it,a:b,sp ace,in;exit,back\\slash", "--schema",
 	"{\"type\":\"object\",\"properties\":{\"mode\":{\"enum\":[\"fast\",\"slow one\"]}}}"]}}}`
 
 // A typedLine is what a person types before Tab, and what of the line the shell then has.
 type typedLine struct{ typed, completed string }
 
-// In a real bash, Tab completes commands, values behind =, which bash splits, tools and files.
+// In a real bash, Tab completes commands, values behind =, which bash splits, tools and files. It runs nothing that stands in the
+// name of a tool.
 func TestBashCompletion(t *testing.T) {
 	testTab(t, "source <(mcpbridge completion bash)", []typedLine{
 		{"mcpbridge vers", "mcpbridge version "},
 		{"mcpbridge tools call fi", "mcpbridge tools call find_it "},
+		{"mcpbridge tools call sp", `call sp\ ace `},
+		{"mcpbridge tools call in", `call in\;exit `},
+		{"mcpbridge tools call find_it --mode sl", `--mode slow\ one `},
 		{"mcpbridge convert --from 'a' --to=ge", "--to=gemini "},
 		{"mcpbridge check --config=mcpb", "--config=mcpbridge.json "},
 		{"mcpbridge lint mcpb", "lint mcpbridge.json "},

@@ -31,7 +31,8 @@ _mcpbridge() {
 		*)
 			line="${line%%$'\t'*}"
 			[[ "$line" == *= ]] && compopt -o nospace 2>/dev/null
-			COMPREPLY+=("${line#"$cut"}")
+			printf -v line %q "${line#"$cut"}" # else bash would run what stands in it, or take it for two words
+			COMPREPLY+=("$line")
 			;;
 		esac
 	done < <("${words[0]/#\~/$HOME}" __complete "${words[@]:1}" 2>/dev/null)
