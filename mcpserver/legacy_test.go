@@ -1,6 +1,8 @@
 package mcpserver
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -52,5 +54,21 @@ func TestLegacyNull(t *testing.T) {
 		if it = legacyItem(c.kind, it); string(it.Raw) != c.want {
 			t.Errorf("%s became\n%s, want\n%s", c.definition, it.Raw, c.want)
 		}
+	}
+}
+
+// A definition with very many such members holds up no list.
+func TestLegacyManyNull(t *testing.T) {
+	var b strings.Builder
+	for n := range 200_000 {
+		fmt.Fprintf(&b, `"%d":null,`, n)
+	}
+	many := b.String()
+	it, err := bridge.NewItem(bridge.Tools, []byte(`{`+many+`"name":"a","annotations":{`+many+`"title":"b"},"inputSchema":{"type":"object"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if it = legacyItem(bridge.Tools, it); string(it.Raw) != `{"name":"a","annotations":{"title":"b"},"inputSchema":{"type":"object"}}` {
+		t.Errorf("%.300s", it.Raw)
 	}
 }

@@ -195,13 +195,10 @@ type legacyKey struct{}
 // legacyItem changes what SDKs of the legacy era reject a whole list for: members that are null, and schemas of tools. An
 // input schema is of type object, as arguments always are, and an output schema that is not is removed.
 func legacyItem(kind bridge.ListKind, it bridge.Item) bridge.Item {
-	for key, value := range wire.Members(it.Raw) {
-		switch {
-		case string(value) == "null":
-			it.Raw = wire.CutMember(it.Raw, key)
-		case slices.Contains([]string{"annotations", "arguments", "execution", "icons"}, key):
-			it.Raw = wire.SetMember(it.Raw, key, withoutNull(value))
-		}
+	if bytes.Contains(it.Raw, []byte("null")) {
+		it.Raw = appendWithoutNull(nil, it.Raw, func(key string) bool { // what MCP defines below
+			return slices.Contains([]string{"annotations", "arguments", "execution", "icons"}, key)
+		})
 	}
 	if kind != bridge.Tools {
 		return it
@@ -225,29 +222,40 @@ func legacyItem(kind bridge.ListKind, it bridge.Item) bridge.Item {
 	return it
 }
 
-// withoutNull returns a JSON value without the members of its objects that are null.
-func withoutNull(raw []byte) []byte {
-	if !bytes.Contains(raw, []byte("null")) {
-		return raw
-	}
-	for key, value := range wire.Members(raw) {
-		if string(value) == "null" {
-			raw = wire.CutMember(raw, key)
-		} else if own := withoutNull(value); len(own) < len(value) {
-			raw = wire.SetMember(raw, key, own)
+// appendWithoutNull appends a JSON value without the members of its objects that are null, also below the members that deep
+// reports. It takes one pass: servers send lists with as many as they like.
+func appendWithoutNull(dst, raw []byte, deep func(key string) bool) []byte {
+	all := func(string) bool { return true }
+	separate := func(open byte) {
+		if dst[len(dst)-1] != open {
+			dst = append(dst, ',')
 		}
 	}
-	if raw[0] != '[' {
-		return raw
-	}
-	own := []byte{'['}
-	for value := range wire.Elements(raw) {
-		if len(own) > 1 {
-			own = append(own, ',')
+	switch raw[0] {
+	case '{':
+		dst = append(dst, '{')
+		for key, value := range wire.Members(raw) {
+			if string(value) == "null" {
+				continue
+			}
+			separate('{')
+			dst = append(wire.AppendString(dst, key), ':')
+			if deep(key) {
+				dst = appendWithoutNull(dst, value, all)
+			} else {
+				dst = append(dst, value...)
+			}
 		}
-		own = append(own, withoutNull(value)...)
+		return append(dst, '}')
+	case '[':
+		dst = append(dst, '[')
+		for value := range wire.Elements(raw) {
+			separate('[')
+			dst = appendWithoutNull(dst, value, all)
+		}
+		return append(dst, ']')
 	}
-	return append(own, ']')
+	return append(dst, raw...)
 }
 
 // isOdd reports whether a schema has another form than that of a tool of the legacy era, whose properties are objects, and
