@@ -149,6 +149,62 @@ func TestLostRegistration(t *testing.T) {
 	}
 }
 
+// A principal without a login, whose own has ended or who has had none, gets to the page with a client that the
+// authorization server still knows: one registration does for all of them.
+func TestLostRegistrationOfAll(t *testing.T) {
+	f, store := newFake(t), newMemory()
+	known := true
+	f.grant = func(form url.Values) (int, string) {
+		switch {
+		case !known:
+			return 401, `{"error":"invalid_client"}`
+		case form.Get("code") == "c0de":
+			return 200, `{"access_token":"access","refresh_token":"refresh","token_type":"Bearer"}`
+		}
+		return 400, `{"error":"invalid_grant"}`
+	}
+	visit := func(c *Client, cause error, wantRegistered int) *Visit {
+		t.Helper()
+		v, err := c.Visit(t.Context(), "https://bridge.example.com/login/callback", "some-id", cause)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := 0
+		for _, r := range f.requests {
+			if r == "POST /register" {
+				got++
+			}
+		}
+		if got != wantRegistered {
+			t.Errorf("registered %d times, want %d", got, wantRegistered)
+		}
+		return v
+	}
+	as := func(identity string) (*Client, error) {
+		c := f.client(t, store, func(cfg *Config) { cfg.Identity = identity })
+		_, cause := c.Refused(t.Context(), "", 401, refusal("Bearer"), true)
+		return c, cause
+	}
+	ann, cause := as("ann")
+	v := visit(ann, cause, 1)
+	if _, err := v.Answer(t.Context(), url.Values{"code": {"c0de"}, "state": {v.State()}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Keep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	bob, cause := as("bob")
+	visit(bob, cause, 1)
+	known = false
+	expire(t, ann, time.Now().Add(-time.Second))
+	if _, cause = ann.Authorization(t.Context()); !errors.As(cause, new(*LoginError)) {
+		t.Errorf("the login has not ended: %v", cause)
+	}
+	visit(ann, cause, 2)
+	eve, cause := as("eve")
+	visit(eve, cause, 3)
+}
+
 func TestRenewalFails(t *testing.T) {
 	f, store := newFake(t), newMemory()
 	c := f.client(t, store)

@@ -190,12 +190,13 @@ func (l *login) keep(ctx context.Context) error {
 	})
 }
 
-// isLost reports whether the authorization server has forgotten the client that was registered there, and
-// had the token of a login that has ended: the person would see an error of its page, and nothing would come
-// back. It presents a code that was not given, and the client is looked at first (RFC 6749, section 5.2).
+// isLost reports whether the authorization server has forgotten the client that was registered there: the person
+// would see an error of its page, and nothing would come back. It presents a code that was not given, and the
+// client is looked at first (RFC 6749, section 5.2). A client is not lost while a token that it has got is good.
 func (l *login) isLost(ctx context.Context, ended *token) bool {
 	ch := l.challenged.Load()
-	if ch == nil || ch.fault == "insufficient_scope" || l.client.Redirect == "" || ended == nil || ended.Client != l.client.ID {
+	refused := ch != nil && ch.fault != "insufficient_scope"
+	if l.client.Redirect == "" || ended != nil && (!refused || ended.Client != l.client.ID) {
 		return false
 	}
 	err := l.post(ctx, l.authority.TokenEndpoint, l.authority.Issuer, l.client, url.Values{
