@@ -67,7 +67,8 @@ func (d *Desk) Begin(of Account, client *oauth.Client, cause error) (link string
 	}
 	d.sweep()
 	if under := d.of(of); len(under) >= mostLogins {
-		delete(d.logins, under[0].id)
+		unused := slices.IndexFunc(under, func(l *login) bool { return l.cookie == "" }) // a person is at the others
+		delete(d.logins, under[max(unused, 0)].id)
 	}
 	id := rand.Text()
 	if d.fleet.NewID != nil {
