@@ -22,6 +22,7 @@ type guarded struct {
 	asked  string            // scopes of the latest login
 	tokens map[string]string // scopes by token
 
+	refuses bool   // all tokens
 	keeps   bool   // tokens that are revoked
 	rotates bool   // logins are renewed, each time with the latest refresh token
 	refresh string // the latest one
@@ -96,7 +97,7 @@ func (g *guarded) serve(w http.ResponseWriter, r *http.Request) {
 		"tools/call": `{"content":[{"type":"text","text":"found"}]}`,
 	}[req.Method]
 	switch {
-	case !known:
+	case !known || g.refuses:
 		w.Header().Set("WWW-Authenticate", `Bearer scope="read"`)
 		w.WriteHeader(http.StatusUnauthorized)
 	case !slices.Contains(strings.Fields(granted), scope):

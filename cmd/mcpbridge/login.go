@@ -186,10 +186,20 @@ func (l *loginRun) run(ctx context.Context) error {
 	if down {
 		l.tell(ctx, l.cfg, l.server.Name)
 	}
+	client = again.Login(l.server.Name)
 	if !st.Up() {
-		return &exitError{exitAway, fmt.Sprintf("login: %s has accepted the login, and yet: %s", l.server.Name, terminal.Inline(st.Reason))}
+		return &exitError{exitAway, "login: " + l.inVain(client, st)}
 	}
-	return l.report(again.Login(l.server.Name), st, "")
+	return l.report(client, st, "")
+}
+
+// inVain says why the server is down after a login that has succeeded.
+func (l *loginRun) inVain(client *oauth.Client, st *stack.ServerState) string {
+	status, err := client.Status()
+	if err == nil && status != nil && client.Challenged() && !strings.Contains(st.Reason, "--scope") { // another login would not help
+		return fmt.Sprintf("%s refuses the token that %s has just given: whoever runs that server can tell what the token lacks, such as its audience", l.server.Name, status.Issuer)
+	}
+	return fmt.Sprintf("%s has accepted the login, and yet: %s", l.server.Name, terminal.Inline(st.Reason))
 }
 
 // connect connects the server once.
