@@ -342,7 +342,7 @@ func (l *link) watching() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, w := range l.watched {
-		if w.users > 0 || len(w.sessions) > 0 {
+		if len(w.sessions) > 0 { // others may have the turn to unsubscribe
 			return true
 		}
 	}

@@ -375,7 +375,9 @@ func TestUnsubscribeEndsWithConnection(t *testing.T) {
 		c.client.Restart()
 		c.agreed(ended)
 		synctest.Wait()
-		c.idle()
+		if st := c.client.Status(); st.State != mcpclient.Idle {
+			t.Errorf("it is started: %+v", st)
+		}
 	})
 }
 
