@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -80,14 +81,18 @@ func aboutChain(chain audit.Chain) string {
 	return about
 }
 
+// namedFile returns the file that the arguments of a command name; "" if they name none.
+func (f *sourceFlags) namedFile() (string, error) {
+	if f.NArg() > 1 {
+		return "", usagef("%s: unexpected argument %s", f.Name(), hint.Quote(f.Arg(1)))
+	}
+	return f.Arg(0), nil
+}
+
 // auditFile returns the file that the arguments of a command name, else that of a config's audit.
 func (f *sourceFlags) auditFile(path string) (string, error) {
-	switch f.NArg() {
-	case 0:
-	case 1:
-		return f.Arg(0), nil
-	default:
-		return "", usagef("%s: unexpected argument %s", f.Name(), hint.Quote(f.Arg(1)))
+	if named, err := f.namedFile(); named != "" || err != nil {
+		return named, err
 	}
 	cfg, err := f.loadConfig(path)
 	if err == nil && cfg.Audit.File == "" {
@@ -141,7 +146,7 @@ func runAuditQuery(ctx context.Context, args []string, std streams) error {
 	if err := f.parseOwn(args); err != nil {
 		return err
 	}
-	err := cmp.Or(unknownWord("--outcome", q.Outcome, outcomes()), unknownWord("--decision", q.Decision, []string{string(policy.Allow), string(policy.Deny), string(policy.Ask)}))
+	err := cmp.Or(unknownWord("--outcome", q.Outcome, outcomes()), unknownWord("--decision", q.Decision, decisions()))
 	if err != nil {
 		return err
 	}
@@ -149,9 +154,6 @@ func runAuditQuery(ctx context.Context, args []string, std streams) error {
 		if *t, err = parseMoment(times[i], time.Now()); err != nil {
 			return usagef("audit query: %s: %s", []string{"--since", "--until"}[i], err)
 		}
-	}
-	if *unknown && *all {
-		return usagef("audit query: --unknown is about the ledger of this machine: leave out --all")
 	}
 	if *unknown {
 		return f.queryLedger(*config, &q, std)
@@ -189,6 +191,11 @@ func outcomes() []string {
 		words = append(words, code.String())
 	}
 	return words
+}
+
+// decisions returns the words for what the policy decides about a call.
+func decisions() []string {
+	return []string{string(policy.Allow), string(policy.Deny), string(policy.Ask)}
 }
 
 // unknownWord returns an error for a word of a flag that is not among the known ones.
@@ -268,8 +275,17 @@ type unknownCall struct {
 
 // queryLedger prints the calls of the ledger of which it is unknown whether they ran.
 func (f *sourceFlags) queryLedger(config string, q *auditQuery, std streams) error {
-	path := f.Arg(0)
-	if path == "" {
+	for _, name := range []string{"all", "outcome", "decision"} {
+		if f.Changed(name) {
+			return usagef("audit query: --unknown is about the ledger of this machine, which has only calls without an outcome for it: leave out --%s", name)
+		}
+	}
+	path, err := f.namedFile()
+	if err != nil {
+		return err
+	}
+	named := path != ""
+	if !named {
 		cfg, err := f.loadConfig(config)
 		if err != nil {
 			return err
@@ -284,6 +300,9 @@ func (f *sourceFlags) queryLedger(config string, q *auditQuery, std streams) err
 	calls, err := ledger.Read(path)
 	if err != nil {
 		return err
+	}
+	if _, err := os.Stat(path); named && len(calls) == 0 && errors.Is(err, fs.ErrNotExist) { // that of a config is made with its first call
+		return usagef("audit query: %s does not exist", path)
 	}
 	rows := [][]string{{"TIME", "PRINCIPAL", "CLIENT", "SERVER", "ARGUMENTS", "TOOL"}}
 	for _, c := range calls {
