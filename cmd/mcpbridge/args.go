@@ -87,18 +87,17 @@ func (c *argFlags) arguments(name string, schema, object json.RawMessage) (json.
 
 // describe prints the help of a tool.
 func (c *argFlags) describe(w io.Writer, name, about string, schema json.RawMessage) {
-	columns := min(output.Width(w), 100)
-	if columns == 0 {
-		columns = 80
-	}
 	for line := range strings.Lines(terminal.Clean(strings.TrimSpace(about))) {
-		output.Item(w, "", strings.TrimRight(line, "\n"))
+		output.HelpItem(w, "", strings.TrimRight(line, "\n"))
 	}
-	fmt.Fprintf(w, "\nUsage: mcpbridge %s %s [flags]\n", c.Name(), terminal.Inline(name))
-	if usage := c.flagsOf(schema).Usage(columns); usage != "" {
-		fmt.Fprintf(w, "\nArguments:\n%s", terminal.Clean(usage))
+	fmt.Fprintln(w)
+	output.Usage(w, "Usage: mcpbridge ", c.Name()+" "+terminal.Inline(name)+" [flags]")
+	if usage := c.flagsOf(schema).Usage(); usage != "" {
+		fmt.Fprintln(w, "\nArguments:")
+		output.Flags(w, usage)
 	}
-	fmt.Fprintf(w, "\nFlags of the command:\n%s", c.FlagUsagesWrapped(columns))
+	fmt.Fprintln(w, "\nFlags of the command:")
+	output.Flags(w, c.FlagUsages())
 }
 
 // object returns the JSON object of --args, which in may have.

@@ -127,14 +127,15 @@ usage, bad config, no such tool · 3 denied, away or timed out · 130 interrupte
 `
 
 func help(w io.Writer) {
-	fmt.Fprint(w, "mcpbridge serves many MCP servers as a single one.\n\n")
+	output.Help(w, "mcpbridge serves many MCP servers as a single one.\n\n")
 	printUsages(w, commands())
-	fmt.Fprint(w, helpTail)
+	output.Help(w, helpTail)
 }
 
 func printUsages(w io.Writer, list []command) {
 	for _, c := range list {
-		fmt.Fprintf(w, "  mcpbridge %s\n        %s\n", c.usage, c.about)
+		output.Usage(w, "  mcpbridge ", c.usage)
+		output.HelpItem(w, "        ", c.about)
 	}
 }
 
@@ -257,10 +258,15 @@ func exitCode(ctx context.Context, err error, w io.Writer) int {
 	default:
 		text = err.Error()
 	}
+	printError(w, text)
+	return code
+}
+
+// printError prints an error, of which each line is one of its own.
+func printError(w io.Writer, text string) {
 	for line := range strings.Lines(terminal.Clean(text)) {
 		output.Item(w, "", "mcpbridge: "+strings.TrimRight(line, "\n"))
 	}
-	return code
 }
 
 // callExit returns the exit code of a call without a result.

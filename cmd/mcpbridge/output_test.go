@@ -16,6 +16,8 @@ import (
 
 	"github.com/creack/pty"
 	"github.com/rivo/uniseg"
+
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 )
 
 // onTerminal returns what a command writes on a terminal of so many columns.
@@ -164,6 +166,45 @@ func TestUsageWidth(t *testing.T) {
 				t.Errorf("%q: %q", args, text)
 			}
 		}
+	}
+}
+
+// The help of each command fits a terminal, and has no long lines on a wide one.
+func TestHelpWidth(t *testing.T) {
+	lists := [][]string{{"--help"}, {"tools", "--help"}}
+	for _, c := range commands() {
+		lists = append(lists, append(strings.Fields(c.name), "--help"))
+	}
+	for columns, most := range map[uint16]int{56: 56, 90: 90, 200: 100} {
+		ours, theirs, err := pty.Open()
+		if err != nil {
+			t.Skip(err)
+		}
+		if err := pty.Setsize(ours, &pty.Winsize{Rows: 24, Cols: columns}); err != nil {
+			t.Fatal(err)
+		}
+		read := make(chan string)
+		go func() {
+			text, _ := io.ReadAll(ours) // Linux ends it with an error
+			read <- string(text)
+		}()
+		for _, args := range lists {
+			if code := run(t.Context(), args, streams{out: output.New(theirs), err: io.Discard}); code != exitDone {
+				t.Errorf("%q: exit code %d", args, code)
+			}
+		}
+		theirs.Close()
+		longest := 0
+		for line := range strings.Lines(<-read) {
+			width := uniseg.StringWidth(strings.TrimRight(line, "\r\n"))
+			if longest = max(longest, width); width > most {
+				t.Errorf("%d columns: %q", columns, line)
+			}
+		}
+		if longest < most*3/4 {
+			t.Errorf("%d columns: no line has more than %d", columns, longest)
+		}
+		ours.Close()
 	}
 }
 

@@ -210,9 +210,11 @@ func newFlags(name, usage, about string, std streams) *sourceFlags {
 	f.SetOutput(std.err)
 	f.SortFlags = false
 	f.Usage = func() {
-		fmt.Fprintf(std.out, "%s\n\nUsage: mcpbridge %s\n", about, usage)
+		output.Help(std.out, about+"\n\n")
+		output.Usage(std.out, "Usage: mcpbridge ", usage)
 		if f.HasFlags() {
-			fmt.Fprintf(std.out, "\n%s", f.FlagUsagesWrapped(80))
+			fmt.Fprintln(std.out)
+			output.Flags(std.out, f.FlagUsages())
 		}
 	}
 	return f

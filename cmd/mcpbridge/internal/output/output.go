@@ -1,7 +1,7 @@
 // Package output is how commands write to a terminal: what servers say is cleaned, lists fit its width,
 // and lines show what is waited for. A file or a pipe gets everything as it is.
 //
-// Files: output.go (the cleaned stream), progress.go (those lines), table.go (lists), queue.go (a stream
+// Files: output.go (the cleaned stream), help.go, progress.go (those lines), table.go (lists), queue.go (a stream
 // that nobody may read). The goroutine of a [Progress] ends with its End, that of a [Queue] when its lines
 // are written.
 package output
@@ -84,9 +84,11 @@ func (k *Kept) Err() error {
 
 // Item prints text behind a front. On a terminal its lines end between words and begin where the text
 // does.
-func Item(w io.Writer, front, text string) {
+func Item(w io.Writer, front, text string) { item(w, Width(w), front, text) }
+
+func item(w io.Writer, columns int, front, text string) {
 	indent := uniseg.StringWidth(front)
-	if columns := Width(w); columns > indent {
+	if columns > indent {
 		text = strings.Join(terminal.Wrap(text, columns-indent), "\n"+strings.Repeat(" ", indent))
 	}
 	fmt.Fprintf(w, "%s%s\n", front, text)

@@ -163,14 +163,8 @@ func (f *Flags) Arguments(object json.RawMessage) (json.RawMessage, error) {
 	return object, nil
 }
 
-// Usage returns the help of the flags, as wide as columns; "" without any.
-func (f *Flags) Usage(columns int) string {
-	var b strings.Builder
-	for line := range strings.Lines(f.set.FlagUsagesWrapped(columns)) {
-		b.WriteString(strings.TrimRight(line, " \n") + "\n")
-	}
-	return b.String()
-}
+// Usage returns the help of the flags, each on a line; "" without any.
+func (f *Flags) Usage() string { return f.set.FlagUsages() }
 
 // A Word is a flag, or a value of one, that completes a command line.
 type Word struct{ Text, About string }

@@ -96,9 +96,9 @@ func TestFaults(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
-	got := New(json.RawMessage(schema), taken).Usage(80)
+	got := New(json.RawMessage(schema), taken).Usage()
 	for _, want := range []string{"--query string ", "what to look for (required)", "--limit integer ", "(default 10)", "--tags string ", "(may be repeated)",
-		"--order date|rank ", "--arg.json string", "--filter JSON", "--deep\n"} {
+		"--order date|rank ", "--arg.json string", "--filter JSON", "--deep "} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)
 		}
@@ -142,7 +142,7 @@ func FuzzFlags(f *testing.F) {
 			return
 		}
 		flags := New(json.RawMessage(schema), taken)
-		flags.Usage(80)
+		flags.Usage()
 		flags.Complete("")
 		flags.Complete(flag)
 		if flags.Parse([]string{flag, word}, nil) != nil {
@@ -160,7 +160,7 @@ func TestOddKeywords(t *testing.T) {
 	f := New(json.RawMessage(`{"required":true,"properties":{
 		"zip":{"type":"string","required":true,"description":"five digits"},
 		"n":{"type":"integer","required":false,"enum":{}},"any":true,"some":{"type":"any"},"one":{"type":[{"type":"null"},"string"]}}}`), taken)
-	if usage := f.Usage(80); !strings.Contains(usage, "--zip string") || !strings.Contains(usage, "five digits (required)") || strings.Count(usage, "required") != 1 {
+	if usage := f.Usage(); !strings.Contains(usage, "--zip string") || !strings.Contains(usage, "five digits (required)") || strings.Count(usage, "required") != 1 {
 		t.Errorf("%s", usage)
 	}
 	if err := f.Parse([]string{"--zip", "12345", "--n", "7", "--any", "8", "--some", "x", "--one", "9"}, nil); err != nil {
