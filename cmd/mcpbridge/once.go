@@ -107,7 +107,7 @@ func (c *checker) awaitAsks(ctx context.Context) {
 // process for each; one that cannot be connected is not moved out of its client.
 func (e *clientEditor) connectAdded(ctx context.Context, i *clients.Import, result *imported) error {
 	switch {
-	case e.dryRun || len(i.Added) == 0:
+	case len(i.Added) == 0:
 		return nil
 	case e.project: // their commands may be anyone's
 		names := make([]string, len(i.Added))
@@ -115,7 +115,13 @@ func (e *clientEditor) connectAdded(ctx context.Context, i *clients.Import, resu
 			names[n] = a.Name
 			i.Keep(a)
 		}
-		e.note(fmt.Sprintf("disabled until you have read in %s what they run: mcpbridge enable %s", result.Config, strings.Join(names, " ")))
+		be := ""
+		if e.dryRun {
+			be = "would be "
+		}
+		e.note(fmt.Sprintf("%sdisabled until you have read in %s what they run: mcpbridge enable %s", be, result.Config, strings.Join(names, " ")))
+		return nil
+	case e.dryRun:
 		return nil
 	}
 	cfg, checked, err := e.tryServers(ctx, i, i.Added, result)
@@ -164,7 +170,7 @@ func (e *clientEditor) connectAdded(ctx context.Context, i *clients.Import, resu
 // connectKnown connects what the config had before and an import would move out of a client: it may never
 // have worked. What fails, or is disabled in the config, stays in its client.
 func (e *clientEditor) connectKnown(ctx context.Context, i *clients.Import, result *imported) error {
-	if e.dryRun || len(i.Had) == 0 {
+	if len(i.Had) == 0 {
 		return nil
 	}
 	_, checked, err := e.tryServers(ctx, i, i.Had, result)
@@ -184,8 +190,8 @@ func (e *clientEditor) connectKnown(ctx context.Context, i *clients.Import, resu
 	return nil
 }
 
-// tryServers connects servers of the config once, as those of clients. Those that are disabled or fail are
-// kept in the clients.
+// tryServers connects servers of the config once, as those of clients, but not in a dry run. Those that are
+// disabled or fail are kept in the clients.
 func (e *clientEditor) tryServers(ctx context.Context, i *clients.Import, list []clients.Addition, result *imported) (*config.Config, []checkedServer, error) {
 	cfg, err := loadForClients(e.flags, result.Config)
 	if err != nil {
@@ -198,15 +204,22 @@ func (e *clientEditor) tryServers(ctx context.Context, i *clients.Import, list [
 	if e.asJSON {
 		out = io.Discard
 	}
+	works := map[string]bool{} // in a dry run all that would be connected
+	for _, s := range cfg.Servers {
+		works[s.Name] = e.dryRun
+	}
 	var checked []checkedServer
-	if len(cfg.Servers) > 0 { // else all are disabled
+	if len(cfg.Servers) > 0 && !e.dryRun {
 		if checked, err = connectOnce(ctx, e.flags, cfg, out, e.std.err); err != nil {
 			return nil, nil, err
 		}
 	}
 	result.Checked = append(result.Checked, checked...)
+	for _, s := range checked {
+		works[s.Name] = s.OK
+	}
 	for _, a := range list {
-		if !slices.ContainsFunc(checked, func(s checkedServer) bool { return s.Name == a.Name && s.OK }) {
+		if !works[a.Name] {
 			i.Keep(a)
 		}
 	}
