@@ -50,7 +50,7 @@ func newModelFlags(f *sourceFlags) *modelFlags {
 	f.StringArrayVar(&m.choice.Scripts, "script", nil, "play the recorded exchanges of this `FILE` (provider replay); may be repeated")
 	f.StringVarP(&m.system, "system", "s", "", "the system prompt, a `TEXT`")
 	f.IntVar(&m.maxTurns, "max-turns", 0, "stop after `N` turns that call tools (default 20)")
-	f.BoolVar(&m.list, "list-models", false, "print the models of the config and of its providers' APIs, and end")
+	f.BoolVar(&m.list, "list-models", false, "print the models of the config and of its providers' APIs, or of --provider, and end")
 	f.StringSliceVar(&m.tools, "tools", nil, "offer only the tools that match this `PATTERN`, such as 'github__*'; may be repeated")
 	f.StringVar(&m.effort, "effort", "", "how much the model thinks, a `LEVEL`: none, minimal, low, medium, high, xhigh or max")
 	f.StringVar(&m.thinking, "thinking", "", "whether the model thinks, a `MODE`: on, off or the most tokens of it")
@@ -123,10 +123,7 @@ func runAsk(ctx context.Context, args []string, std streams) error {
 		if err = f.checkModel(); err != nil || f.list {
 			return err
 		}
-		if err == nil {
-			format, err = answerFormat(*schema)
-		}
-		if err == nil {
+		if format, err = answerFormat(*schema); err == nil {
 			parts, err = promptParts(ctx, words, *files, std.in)
 		}
 		return err
@@ -137,7 +134,7 @@ func runAsk(ctx context.Context, args []string, std streams) error {
 	}
 	models := stack.NewModels(cfg)
 	if f.list {
-		return listModels(ctx, models, std)
+		return listModels(ctx, models, f.choice, std)
 	}
 	chosen, err := models.Choose(f.choice, true)
 	if err != nil {
@@ -209,10 +206,17 @@ func (m *modelFlags) fallbacks(models *stack.Models, c providers.Candidate, warn
 }
 
 // listModels prints the models of a config and of its providers' APIs.
-func listModels(ctx context.Context, models *stack.Models, std streams) error {
+func listModels(ctx context.Context, models *stack.Models, choice stack.Choice, std streams) error {
+	if choice.Provider != "" || choice.BaseURL != "" {
+		chosen := choice
+		chosen.Model = cmp.Or(chosen.Model, "any") // the list needs none
+		if _, err := models.Choose(chosen, false); err != nil {
+			return usagef("%v", err)
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, modelsTime)
 	defer cancel()
-	ids, err := models.List(ctx)
+	ids, err := models.List(ctx, choice)
 	for _, id := range ids {
 		fmt.Fprintln(std.out, terminal.Inline(id))
 	}
@@ -220,9 +224,9 @@ func listModels(ctx context.Context, models *stack.Models, std streams) error {
 	case err != nil && len(ids) == 0:
 		return &exitError{exitAway, terminal.Clean(err.Error())}
 	case err != nil:
-		fmt.Fprintln(std.err, "mcpbridge: "+terminal.Clean(err.Error()))
+		printError(std.err, err.Error())
 	case len(ids) == 0:
-		return usagef("no models: set an API key such as ANTHROPIC_API_KEY, or add \"providers\" to the config")
+		return usagef("no models: set an API key such as ANTHROPIC_API_KEY, pass --provider NAME, or add \"providers\" to the config")
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func runChat(ctx context.Context, args []string, std streams) error {
 		return err
 	}
 	if f.list {
-		return listModels(ctx, stack.NewModels(cfg), std)
+		return listModels(ctx, stack.NewModels(cfg), f.choice, std)
 	}
 	c := &chat{flags: f}
 	if err := keep.open(ctx); err != nil {

@@ -83,7 +83,7 @@ func (c *chat) checkModel(ctx context.Context, model providers.Candidate) (note 
 	existing, err := c.existing(ctx, model)
 	switch {
 	case err != nil:
-		return terminal.Inline(fmt.Sprintf(" (not checked: %v)", err)), nil
+		return " " + terminal.Inline(fmt.Sprintf("(not checked: %v)", err)), nil
 	case len(existing) == 0, slices.Contains(existing, model.Model), slices.Contains(existing, model.Model+":latest"): // Ollama's tag
 		return "", nil
 	}

@@ -57,7 +57,20 @@ func (p *Provider) Embed(ctx context.Context, body []byte) ([]byte, error) {
 // Models returns the names of the models that the server has.
 func (p *Provider) Models(ctx context.Context) ([]string, error) {
 	api := models.API{BaseURL: p.client.BaseURL, Version: p.client.Version, Header: p.client.Header, Auth: p.client.Auth, HTTP: p.client.HTTP}
-	return api.List(ctx, "/api/tags", "models", "name")
+	names, err := api.List(ctx, "/api/tags", "models", "name")
+	if isDown(err) {
+		err = fmt.Errorf("%w%s", err, start)
+	}
+	return names, err
+}
+
+// start is the advice for a server that is down.
+const start = `: if Ollama does not run there, "ollama serve" starts it`
+
+// isDown reports whether an error says that no connection could be made.
+func isDown(err error) bool {
+	var dial *net.OpError
+	return errors.As(err, &dial) && dial.Op == "dial"
 }
 
 // ResultPlace returns where a request has the results of tools, for package replay.
@@ -79,8 +92,8 @@ func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(p
 	x.Body = p.client.MergeBody(x.Body, &req.Settings, "options")
 	x.Decoder = newDecoder(req)
 	turn, err := p.client.Turn(ctx, x, emit)
-	if e, dial := (*providers.APIError)(nil), (*net.OpError)(nil); errors.As(err, &e) && errors.As(e.Cause, &dial) && dial.Op == "dial" {
-		e.Message += `: if Ollama does not run there, "ollama serve" starts it`
+	if e := (*providers.APIError)(nil); errors.As(err, &e) && isDown(e.Cause) {
+		e.Message += start
 	}
 	return turn, err
 }

@@ -126,8 +126,12 @@ func TestAddress(t *testing.T) {
 
 // Who has not started Ollama reads how to.
 func TestNotStarted(t *testing.T) {
-	_, err := New(Options{Client: providers.Client{BaseURL: "http://127.0.0.1:1", Retry: providers.Retries{Max: -1}}}).Turn(t.Context(), request(), nil)
-	if err == nil || !strings.HasPrefix(err.Error(), "cannot reach 127.0.0.1:1: ") || !strings.HasSuffix(err.Error(), `: if Ollama does not run there, "ollama serve" starts it`) {
-		t.Errorf("got %v", err)
+	p := New(Options{Client: providers.Client{BaseURL: "http://127.0.0.1:1", Retry: providers.Retries{Max: -1}}})
+	_, turn := p.Turn(t.Context(), request(), nil)
+	_, list := p.Models(t.Context())
+	for _, err := range []error{turn, list} {
+		if err == nil || !strings.HasPrefix(err.Error(), "cannot reach 127.0.0.1:1: ") || !strings.HasSuffix(err.Error(), `: if Ollama does not run there, "ollama serve" starts it`) {
+			t.Errorf("got %v", err)
+		}
 	}
 }

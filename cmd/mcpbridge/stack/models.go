@@ -84,8 +84,6 @@ type Choice struct {
 // first suitable one (providers.Choose).
 func (m *Models) Choose(choice Choice, tools bool) (providers.Candidate, error) {
 	switch {
-	case choice.BaseURL != "" && !config.IsBaseURL(choice.BaseURL):
-		return providers.Candidate{}, fmt.Errorf("--base-url: expected a URL that begins with http:// or https:// and has a host")
 	case len(choice.Scripts) > 0 && choice.Provider != "" && choice.Provider != config.TypeReplay:
 		return providers.Candidate{}, fmt.Errorf("--script plays recorded exchanges and needs --provider replay")
 	case len(choice.Scripts) > 0:
@@ -111,6 +109,10 @@ func (m *Models) Choose(choice Choice, tools bool) (providers.Candidate, error) 
 // model that only another provider has selects that provider.
 func (m *Models) withLoop(choice Choice) Choice {
 	loop := &m.cfg.Loop
+	if provider, model, ok := m.split(choice.Model); ok {
+		choice.Provider, choice.Model = provider, model
+		return choice
+	}
 	for _, id := range loop.Models {
 		if c, err := m.ByID(id); err == nil && choice.Model == "" && loop.Provider == "" && loop.Model == "" {
 			choice.Provider, choice.Model = c.Name, c.Model
@@ -134,6 +136,15 @@ func (m *Models) withLoop(choice Choice) Choice {
 	return choice
 }
 
+// split returns the parts of a model as List has it, unless a provider has a model of the whole name.
+func (m *Models) split(id string) (provider, model string, ok bool) {
+	if slices.ContainsFunc(m.candidates, func(c providers.Candidate) bool { return c.Model == id }) {
+		return "", "", false
+	}
+	provider, model, _ = strings.Cut(id, "/")
+	return provider, model, model != "" && (m.faults[provider] != nil || slices.ContainsFunc(m.candidates, func(c providers.Candidate) bool { return c.Name == provider }))
+}
+
 // named returns the candidate of a provider.
 func (m *Models) named(choice Choice, tools bool) (providers.Candidate, error) {
 	if choice.Provider == "" {
@@ -155,6 +166,9 @@ func (m *Models) named(choice Choice, tools bool) (providers.Candidate, error) {
 
 // made returns a candidate that the choice creates or changes.
 func (m *Models) made(choice Choice) (providers.Candidate, error) {
+	if choice.BaseURL != "" && !config.IsBaseURL(choice.BaseURL) {
+		return providers.Candidate{}, fmt.Errorf("--base-url: expected a URL that begins with http:// or https:// and has a host")
+	}
 	name := choice.Provider
 	entry, ok := m.entry(name)
 	if entry.Type = cmp.Or(entry.Type, name); !ok && !slices.Contains(ProviderTypes(), name) {
@@ -304,8 +318,15 @@ func (m *Models) Fallbacks(c providers.Candidate) (all []providers.Fallback, fau
 }
 
 // List returns the models of the config and those that the providers' APIs list, each as PROVIDER/MODEL,
-// sorted. The error is about the providers that cannot say.
-func (m *Models) List(ctx context.Context) (ids []string, err error) {
+// sorted: those of the provider that a choice names, or of all. The error is about the providers that cannot say.
+func (m *Models) List(ctx context.Context, choice Choice) (ids []string, err error) {
+	if choice.Provider != "" || choice.BaseURL != "" {
+		c, err := m.named(choice, false)
+		if err != nil {
+			return nil, err
+		}
+		m = &Models{cfg: m.cfg, candidates: []providers.Candidate{c}}
+	}
 	ids = m.IDs()
 	for name, fault := range m.faults {
 		err = errors.Join(err, fmt.Errorf("provider %s: %w", name, fault))

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
@@ -48,8 +49,11 @@ func (c API) List(ctx context.Context, path, list, name string) ([]string, error
 		connect = *c.HTTP
 	}
 	resp, err := connect.Do(req)
-	if err != nil { // that of net/http has the whole URL, which can hold a secret
-		return nil, fmt.Errorf("cannot reach %s", req.URL.Host)
+	if err != nil {
+		if whole := (*url.Error)(nil); errors.As(err, &whole) {
+			err = whole.Err // less the URL, which can hold a secret
+		}
+		return nil, fmt.Errorf("cannot reach %s: %w", req.URL.Host, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
