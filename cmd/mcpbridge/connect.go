@@ -88,7 +88,7 @@ func (e *clientEditor) connect(c *clients.Client, cfg *config.Config, flags conn
 	if flags.http || flags.ws {
 		entry, issued, err = e.urlEntry(c, cfg, files, flags.ws)
 	} else {
-		held = tokenIn(files, c.Name, cfg.Issued)
+		held = tokenIn(files, c.Name, madeFor(c, cfg.Issued))
 		entry.Command, err = executable()
 	}
 	if err != nil {
@@ -111,7 +111,7 @@ func (e *clientEditor) connect(c *clients.Client, cfg *config.Config, flags conn
 		written = written || done
 	}
 	if issued && !written { // nobody has it
-		return tokens.Remove(cfg.TokenFile(), c.Name)
+		return tokens.RemoveClient(cfg.TokenFile(), c.Name)
 	}
 	if held != "" && tokenIn(e.files(c, isTouched), c.Name, cfg.Issued) == "" { // no file has it any more
 		e.endToken(c, cfg.Path)
@@ -199,7 +199,7 @@ func tokenVariable(c *clients.Client) string {
 
 // issue makes a token for a client, of which only the client's file has the text.
 func (e *clientEditor) issue(c *clients.Client, cfg *config.Config) (string, error) {
-	made := tokens.Token{Name: c.Name, Created: time.Now().UTC().Truncate(time.Second)}
+	made := tokens.Token{Name: c.Name, Created: time.Now().UTC().Truncate(time.Second), Client: true}
 	text, done := rand.Text(), "would make"
 	if !e.dryRun {
 		var err error
@@ -246,8 +246,9 @@ func runDisconnect(ctx context.Context, args []string, std streams) error {
 	return e.end(append([]clientResult{}, e.results...))
 }
 
-// revoke removes the token of a client that connect has made.
-func (e *clientEditor) revoke(c *clients.Client, files []*clients.File, path string) {
+// revoke removes the token of a client that connect has made. given is the config's path as the command line has it.
+func (e *clientEditor) revoke(c *clients.Client, files []*clients.File, given string) {
+	path := given
 	if path == "" {
 		var err error
 		if path, err = config.DefaultPath(); err != nil {
@@ -277,18 +278,26 @@ func (e *clientEditor) revoke(c *clients.Client, files []*clients.File, path str
 	case err != nil:
 		e.fault(tokens.Path(path), err)
 	case e.dryRun:
-	case tokenIn(files, c.Name, issued) != "", e.hadToken(files, c.Name, issued):
+	case tokenIn(files, c.Name, madeFor(c, issued)) != "", e.hadToken(files, madeFor(c, issued)):
 		e.endToken(c, path)
+		e.noteToken(c, given) // another one
+	default:
+		e.noteToken(c, given)
 	}
 }
 
-// isIssued reports whether a token may be the one that connect has made for a client, and not one of token create.
-func isIssued(t *tokens.Token, name string) bool {
-	return t.Name == name && t.Profiles == nil && t.Expires == nil
+// madeFor returns those of the issued tokens that connect has made for a client, and not token create.
+func madeFor(c *clients.Client, issued []tokens.Token) (made []tokens.Token) {
+	for _, t := range issued {
+		if t.Client && t.Name == c.Name {
+			made = append(made, t)
+		}
+	}
+	return made
 }
 
-// noteToken names the token of a client without a file that the bridge has changed: one that connect has made, and that was
-// deleted, may have had it.
+// noteToken names a token of a client that is left: a file that is no longer what connect has made of it may have had it, or
+// connect has not made it.
 func (e *clientEditor) noteToken(c *clients.Client, path string) {
 	remove := "mcpbridge token remove " + c.Name
 	if path != "" {
@@ -297,24 +306,28 @@ func (e *clientEditor) noteToken(c *clients.Client, path string) {
 		path, _ = config.DefaultPath()
 	}
 	issued, _ := tokens.Read(tokens.Path(path))
-	if !e.project && slices.ContainsFunc(issued, func(t tokens.Token) bool { return isIssued(&t, c.Name) }) {
-		e.note(fmt.Sprintf("there is a token for %s: if a file that was deleted had it, %s ends it", c.Name, remove))
+	switch {
+	case e.project:
+	case madeFor(c, issued) != nil:
+		e.note(fmt.Sprintf("there is a token for %s: if a file that was deleted or changed had it, %s ends it", c.Name, remove))
+	case slices.ContainsFunc(issued, func(t tokens.Token) bool { return t.Name == c.Name }):
+		e.note(fmt.Sprintf("there is a token for %s that connect has not made: it is still good, and %s ends it", c.Name, remove))
 	}
 }
 
-// hadToken reports whether a file of a client that was deleted may have had a token of those issued.
-func (e *clientEditor) hadToken(files []*clients.File, name string, issued []tokens.Token) bool {
-	return !e.project && slices.ContainsFunc(issued, func(t tokens.Token) bool { return isIssued(&t, name) }) &&
+// hadToken reports whether a file of a client that was deleted may have had one of the tokens that were made for it.
+func (e *clientEditor) hadToken(files []*clients.File, made []tokens.Token) bool {
+	return !e.project && made != nil &&
 		slices.ContainsFunc(files, func(f *clients.File) bool {
 			text, err := readFile(f.Open())
 			return err == nil && text == nil
 		})
 }
 
-// endToken removes the token of a client from those of the config at a path.
+// endToken removes the token that was made for a client from those of the config at a path.
 func (e *clientEditor) endToken(c *clients.Client, path string) {
 	kept := tokens.Path(path)
-	if err := tokens.Remove(kept, c.Name); err != nil {
+	if err := tokens.RemoveClient(kept, c.Name); err != nil {
 		e.fault(kept, err)
 		return
 	}

@@ -25,6 +25,7 @@ type Token struct {
 	Profiles []string   `json:"profiles,omitempty"`
 	Created  time.Time  `json:"created"`
 	Expires  *time.Time `json:"expires,omitempty"`
+	Client   bool       `json:"client,omitempty"` // made for the file of an MCP client, and ends with its connection
 }
 
 // Sum returns the SHA-256 of the token's text.
@@ -144,6 +145,13 @@ func Remove(path string, names ...string) error {
 			}
 		}
 		return all, nil
+	})
+}
+
+// RemoveClient removes the token that was made for the file of an MCP client, and no other one of its name.
+func RemoveClient(path, name string) error {
+	return change(path, func(all []Token) ([]Token, error) {
+		return slices.DeleteFunc(all, func(t Token) bool { return t.Client && t.Name == name }), nil
 	})
 }
 
