@@ -32,9 +32,9 @@ func (q *Queue) Write(line []byte) (int, error) {
 	defer q.mu.Unlock()
 	if len(q.lines)+len(line) > maxQueued {
 		q.lost++
-		return len(line), nil
+	} else {
+		q.lines = append(q.lines, line...)
 	}
-	q.lines = append(q.lines, line...)
 	if q.writing == nil {
 		q.writing = make(chan struct{})
 		go q.write()
@@ -48,15 +48,21 @@ func (q *Queue) write() {
 		q.mu.Lock()
 		lines, lost := q.lines, q.lost
 		q.lines, q.lost = nil, 0
-		if len(lines) == 0 {
+		if len(lines) == 0 && lost == 0 {
 			close(q.writing)
 			q.writing = nil
 			q.mu.Unlock()
 			return
 		}
 		q.mu.Unlock()
-		_, _ = q.to.Write(lines) // a log that cannot be written is lost
-		if lost > 0 {
+		if len(lines) > 0 {
+			_, _ = q.to.Write(lines) // a log that cannot be written is lost
+		}
+		switch lost {
+		case 0:
+		case 1:
+			fmt.Fprint(q.to, "mcpbridge: a line of the log is left out here: it was too long, or not read in time\n")
+		default:
 			fmt.Fprintf(q.to, "mcpbridge: %d lines of the log are left out here: they were not read in time\n", lost)
 		}
 	}
