@@ -279,7 +279,7 @@ func (e *clientEditor) add(r clientResult) {
 	case e.dryRun && len(r.Names) > 0:
 		line += " (what cannot be connected stays)"
 	}
-	fmt.Fprintln(e.std.out, terminal.Inline(line))
+	output.Item(e.std.out, "", terminal.Inline(line))
 }
 
 // end prints the results as JSON if that is wanted, and returns the command's error.

@@ -32,20 +32,25 @@ func runInit(ctx context.Context, args []string, std streams) error {
 	if len(named) == 0 {
 		return usagef("init: no MCP client was found on this computer (known: %s)", clientNames())
 	}
+	target, err := configPath(*path)
+	if err != nil {
+		return err
+	}
 	in := terminal.NewLines(std.in)
-	ask := func(question string) (bool, error) {
+	return e.setUp(ctx, named, target, func(question string) (bool, error) {
 		if *yes {
 			return true, nil
 		}
 		return e.agrees(ctx, in, question)
-	}
+	})
+}
+
+// setUp copies the servers of clients into the config target, registers the bridge in them and turns their own servers
+// off, as far as ask agrees.
+func (e *clientEditor) setUp(ctx context.Context, named []*clients.Client, target string, ask func(question string) (bool, error)) error {
 	var titles []string
 	for _, c := range named {
 		titles = append(titles, c.Title)
-	}
-	target, err := configPath(*path)
-	if err != nil {
-		return err
 	}
 	if ok, err := ask(fmt.Sprintf("Found %s. Copy their servers into %s, and connect each once?", strings.Join(titles, ", "), target)); !ok {
 		return err
@@ -87,7 +92,7 @@ func runInit(ctx context.Context, args []string, std streams) error {
 	result.Moved = append(result.Moved, e.results[connected:]...)
 	result.Connected = e.results[:connected]
 	if !e.asJSON && !e.dryRun {
-		fmt.Fprintf(std.out, "Restart the clients. mcpbridge check tells whether every server works, mcpbridge disconnect undoes it all.\n")
+		output.Item(e.std.out, "", "Restart the clients. mcpbridge check tells whether every server works, mcpbridge disconnect undoes it all.")
 	}
 	return e.end(result)
 }
