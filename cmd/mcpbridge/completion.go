@@ -33,7 +33,7 @@ const completionAbout = `Prints a script that makes a shell complete the words o
 flags, servers, tools with their arguments, prompts, resources. For good:
 
   bash   echo 'source <(mcpbridge completion bash)' >> ~/.bashrc
-  zsh    echo 'source <(mcpbridge completion zsh)' >> ~/.zshrc   (after compinit)
+  zsh    echo 'source <(mcpbridge completion zsh)' >> ~/.zshrc
   fish   mcpbridge completion fish > ~/.config/fish/completions/mcpbridge.fish
 
 Tools are those that a command has listed since the config was changed, else those

@@ -114,7 +114,7 @@ func (l *commandLineSoFar) read(words []string) {
 // values returns the values of a flag, behind front.
 func (l *commandLineSoFar) values(flag *pflag.Flag, front string) []candidate {
 	var words []string
-	switch kind, _ := pflag.UnquoteUsage(flag); kind {
+	switch kind, usage := pflag.UnquoteUsage(flag); kind {
 	case "FILE":
 		return []candidate{files}
 	case "DIR":
@@ -127,8 +127,15 @@ func (l *commandLineSoFar) values(flag *pflag.Flag, front string) []candidate {
 		words = append(configNames(l.config, "providers"), stack.ProviderTypes()...)
 	case "PROFILE":
 		words = configNames(l.config, "profiles")
-	case "LEVEL":
-		words = []string{"debug", "info", "warn", "error"}
+	case "SERVER":
+		words = serverNames(l.config)
+	case "OUTCOME":
+		words = outcomes()
+	case "DECISION":
+		words = decisions()
+	case "LEVEL": // of the log or of a model's effort: the help has them
+		_, list, _ := strings.Cut(usage, kind+": ")
+		words = strings.Split(strings.Replace(list, " or ", ", ", 1), ", ")
 	}
 	for i := range words {
 		words[i] = front + words[i]
@@ -180,7 +187,7 @@ func (l *commandLineSoFar) arguments(ctx context.Context, command string) *toola
 func (l *commandLineSoFar) positional(ctx context.Context, command string) []candidate {
 	first := len(l.words) == 0
 	switch command {
-	case "convert", "lint":
+	case "convert", "lint", "audit verify", "audit query":
 		if first {
 			return []candidate{files}
 		}
@@ -201,13 +208,17 @@ func (l *commandLineSoFar) positional(ctx context.Context, command string) []can
 			return candidates("install", "uninstall", "status")
 		}
 	case "remove", "enable", "disable", "login", "logout", "logs", "restart", "stop":
-		return candidates(configNames(l.config, "mcpServers", "servers")...)
+		return candidates(serverNames(l.config)...)
+	case "token remove":
+		return candidates(tokenNames(l.config)...)
 	}
 	if !first {
 		return nil
 	}
 	switch command {
-	case "tools call":
+	case "pins", "pins accept":
+		return candidates(serverNames(l.config)...)
+	case "tools call", "policy test":
 		return named(knownLists(ctx, l.config).Tools, "name")
 	case "prompts get":
 		return named(knownLists(ctx, l.config).Prompts, "name")

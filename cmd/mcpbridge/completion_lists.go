@@ -21,6 +21,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/tokens"
 )
 
 // lists are what the servers of a config have listed last, for the completion of words.
@@ -195,6 +196,22 @@ func named(items []json.RawMessage, key string) (all []candidate) {
 		}
 	}
 	return all
+}
+
+// serverNames returns the names of the servers of a config.
+func serverNames(configFile string) []string { return configNames(configFile, "mcpServers", "servers") }
+
+// tokenNames returns the names that have a token for a config.
+func tokenNames(configFile string) (names []string) {
+	path, err := config.Find(configFile)
+	if err != nil {
+		return nil
+	}
+	issued, _ := tokens.Read(tokens.Path(path)) // of a file that is damaged no name is known
+	for _, t := range issued {
+		names = append(names, t.Name)
+	}
+	return names
 }
 
 // configNames returns the names in objects of a config, also of one with faults.

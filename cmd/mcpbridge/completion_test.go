@@ -61,6 +61,13 @@ func TestZshCompletion(t *testing.T) {
 	}, "zsh", "-f", "-i")
 }
 
+// It does so without compinit, and before that.
+func TestZshCompinit(t *testing.T) {
+	for _, setup := range []string{"", "; autoload -Uz compinit; compinit -u -D"} {
+		testTab(t, "PS1='$ '; source <(mcpbridge completion zsh)"+setup, []typedLine{{"mcpbridge vers", "mcpbridge version "}}, "zsh", "-f", "-i")
+	}
+}
+
 // testTab types lines into a shell on a terminal, in a folder with oddConfig.
 func testTab(t *testing.T, setup string, lines []typedLine, shell ...string) {
 	path, err := exec.LookPath(shell[0])

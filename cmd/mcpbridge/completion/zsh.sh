@@ -24,6 +24,13 @@ _mcpbridge() {
 }
 if [[ "${funcstack[1]}" == _mcpbridge ]]; then
 	_mcpbridge "$@"
-else
+elif (($+functions[compdef])); then
 	compdef _mcpbridge mcpbridge
+else # compinit comes later, or not at all
+	_mcpbridge_begin() {
+		add-zsh-hook -d precmd _mcpbridge_begin
+		(($+functions[compdef])) || { autoload -Uz compinit && compinit -i; }
+		compdef _mcpbridge mcpbridge
+	}
+	autoload -Uz add-zsh-hook && add-zsh-hook precmd _mcpbridge_begin
 fi
