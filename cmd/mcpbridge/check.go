@@ -183,6 +183,10 @@ func (c *checker) server(ctx context.Context, st *stack.ServerState, took time.D
 		s.OK = true
 		s.Notes = append(s.Notes, "check has no access token of a caller, without which it cannot test this server: call one of its tools from a client that sends a token")
 	}
+	if !s.OK && server.Lender != "" && server.Fault == nil { // only serve has it
+		s.OK = true
+		s.Notes = append(s.Notes, "mcpbridge ps shows whether it is lent to a serve that runs")
+	}
 	node, old := c.machine.Node(ctx, &command)
 	s.Node = node
 	if !s.OK {
