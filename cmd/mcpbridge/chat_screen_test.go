@@ -61,10 +61,10 @@ func TestChatMarkdown(t *testing.T) {
 	k.sees("Some **bo")
 	turn.says("ld** text\n\n```go\nx := 1\ny")
 	k.sees("Some \x1b[1mbold\x1b[0m text\r\n")
-	k.sees("\x1b[36mx := 1\x1b[0m\r\n")
+	k.sees("\x1b[35mx := 1\x1b[0m\r\n")
 	turn.makes("echo", `{"n":1}`)
 	turn.ends()
-	k.sees("\x1b[36my\x1b[0m\r\n")
+	k.sees("\x1b[35my\x1b[0m\r\n")
 	k.sees("✓")
 	turn = k.asked(`fake echo`)
 	turn.says("- one\n- &#27;[2J")
@@ -85,7 +85,7 @@ func TestChatMarkdown(t *testing.T) {
 
 	k = startTalk(t, state, "--resume", "--", "fakeserver")
 	k.sees("openai/m, ")
-	for _, text := range []string{"> \x1b[0mshow me\r\n", "\x1b[1mTitle\x1b[0m\r\n", "\x1b[36mx := 1\x1b[0m\r\n", "✓\x1b[0m \x1b[1mecho\x1b[0m",
+	for _, text := range []string{"> \x1b[0mshow me\r\n", "\x1b[1mTitle\x1b[0m\r\n", "\x1b[35mx := 1\x1b[0m\r\n", "✓\x1b[0m \x1b[1mecho\x1b[0m",
 		"• one\r\n", "> \x1b[0mfailing\r\n", "✗\x1b[0m \x1b[1mnothing\x1b[0m"} {
 		k.sees(text)
 	}

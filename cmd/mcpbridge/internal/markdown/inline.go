@@ -23,8 +23,9 @@ const (
 	underline
 )
 
-// codes has the parameters of SGR (ECMA-48) for each attribute.
-var codes = [...]string{"1", "3", "9", "36", "2", "4"}
+// codes has the parameters of SGR (ECMA-48) for each attribute. Code is magenta, since of the colors only red and
+// magenta can be read on white and on black.
+var codes = [...]string{"1", "3", "9", "35", "2", "4"}
 
 // marks stand around text with an attribute where there are no colors.
 var marks = map[style]string{bold: "**", italic: "*", strike: "~~", code: "`"}

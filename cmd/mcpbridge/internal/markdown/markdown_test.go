@@ -14,7 +14,7 @@ import (
 // texts are rendered with 30 columns. ⟨…⟩ stands for an escape sequence.
 var texts = []struct{ name, source, colored, plain string }{
 	{"a heading", "# One *two*\ntext", "⟨1⟩One⟨0⟩ ⟨1;3⟩two⟨0⟩\n\ntext", "# One *two*\n\ntext"},
-	{"emphasis", "a **b *c* d** ~~e~~ `f  g`\\* &amp; &copy;", "a ⟨1⟩b⟨0⟩ ⟨1;3⟩c⟨0⟩ ⟨1⟩d⟨0⟩ ⟨9⟩e⟨0⟩ ⟨36⟩f g⟨0⟩* & ©", "a **b *c* d** ~~e~~ `f g`* & ©"},
+	{"emphasis", "a **b *c* d** ~~e~~ `f  g`\\* &amp; &copy;", "a ⟨1⟩b⟨0⟩ ⟨1;3⟩c⟨0⟩ ⟨1⟩d⟨0⟩ ⟨9⟩e⟨0⟩ ⟨35⟩f g⟨0⟩* & ©", "a **b *c* d** ~~e~~ `f g`* & ©"},
 	{"words", "one two three four five six seven", "one two three four five six\nseven", ""},
 	{"a long word", "see https://example.com/a/very/long/path now", "see\nhttps://example.com/a/very/lon\ng/path now", ""},
 	{"wide characters", "漢字漢字漢字漢字漢字漢字漢字漢字 x", "漢字漢字漢字漢字漢字漢字漢字漢\n字 x", ""},
@@ -24,15 +24,15 @@ var texts = []struct{ name, source, colored, plain string }{
 	{"a list", "- a\n- b\n  continued\n  1. c\n  2. d\n- [x] e", "• a\n• b\n  continued\n  1. c\n  2. d\n• [x] e", ""},
 	{"a loose list", "3. a\n\n   b\n\n4. c", "3. a\n\n   b\n\n4. c", ""},
 	{"a quotation", "> a\n> - b\n\nc", "⟨2⟩│ ⟨0⟩a\n⟨2⟩│ ⟨0⟩\n⟨2⟩│ ⟨0⟩• b\n\nc", "│ a\n│\n│ • b\n\nc"},
-	{"code", "```go\nfunc\tmain() { a very long line of code }\n\n```\nx", "⟨2⟩```go⟨0⟩\n⟨36⟩func\tmain() { a very long line of code }⟨0⟩\n\n⟨2⟩```⟨0⟩\n\nx", "```go\nfunc\tmain() { a very long line of code }\n\n```\n\nx"},
-	{"code without an end", "```\na", "⟨2⟩```⟨0⟩\n⟨36⟩a⟨0⟩\n⟨2⟩```⟨0⟩", "```\na\n```"},
-	{"indented code", "    a\n    b", "    ⟨36⟩a⟨0⟩\n    ⟨36⟩b⟨0⟩", "    a\n    b"},
+	{"code", "```go\nfunc\tmain() { a very long line of code }\n\n```\nx", "⟨2⟩```go⟨0⟩\n⟨35⟩func\tmain() { a very long line of code }⟨0⟩\n\n⟨2⟩```⟨0⟩\n\nx", "```go\nfunc\tmain() { a very long line of code }\n\n```\n\nx"},
+	{"code without an end", "```\na", "⟨2⟩```⟨0⟩\n⟨35⟩a⟨0⟩\n⟨2⟩```⟨0⟩", "```\na\n```"},
+	{"indented code", "    a\n    b", "    ⟨35⟩a⟨0⟩\n    ⟨35⟩b⟨0⟩", "    a\n    b"},
 	{"a table", "| a | b |\n|--|--:|\n| one | 2 |\n| three four | **5** |", "⟨1⟩a⟨0⟩         ⟨2⟩ │ ⟨0⟩⟨1⟩b⟨0⟩\n⟨2⟩───────────┼──⟨0⟩\none       ⟨2⟩ │ ⟨0⟩2\nthree four⟨2⟩ │ ⟨0⟩⟨1⟩5⟨0⟩", "a          │     b\n───────────┼──────\none        │     2\nthree four │ **5**"},
 	{"a wide table", "| a | b |\n|:-:|---|\n| one two three four | five six seven eight |", "      ⟨1⟩a⟨0⟩      ⟨2⟩ │ ⟨0⟩⟨1⟩b⟨0⟩\n⟨2⟩──────────────┼───────────────⟨0⟩\none two three⟨2⟩ │ ⟨0⟩five six seven\n    four     ⟨2⟩ │ ⟨0⟩eight", "      a       │ b\n──────────────┼───────────────\none two three │ five six seven\n    four      │ eight"},
 	{"a rule behind a table behind text", "a **b**\n| c |\n|---|\n| d |\n---\ne", "a ⟨1⟩b⟨0⟩\n\n⟨1⟩c⟨0⟩\n⟨2⟩─⟨0⟩\nd\n\n⟨2⟩──────────────────────────────⟨0⟩\n\ne", "a **b**\n\nc\n─\nd\n\n──────────────────────────────\n\ne"},
 	{"a rule", "a\n\n---\n\nb", "a\n\n⟨2⟩──────────────────────────────⟨0⟩\n\nb", "a\n\n──────────────────────────────\n\nb"},
-	{"HTML", "<b>x</b> y\n\n<div>\nz\n</div>", "<b>x</b> y\n\n⟨36⟩<div>⟨0⟩\n⟨36⟩z⟨0⟩\n⟨36⟩</div>⟨0⟩", "<b>x</b> y\n\n<div>\nz\n</div>"},
-	{"control characters", "a&#27;[2J &#x9b;31m `\x1b[1m` \u202e", "a�[2J �31m ⟨36⟩�[1m⟨0⟩ �", "a�[2J �31m `�[1m` �"},
+	{"HTML", "<b>x</b> y\n\n<div>\nz\n</div>", "<b>x</b> y\n\n⟨35⟩<div>⟨0⟩\n⟨35⟩z⟨0⟩\n⟨35⟩</div>⟨0⟩", "<b>x</b> y\n\n<div>\nz\n</div>"},
+	{"control characters", "a&#27;[2J &#x9b;31m `\x1b[1m` \u202e", "a�[2J �31m ⟨35⟩�[1m⟨0⟩ �", "a�[2J �31m `�[1m` �"},
 	{"nothing", " \n\n", "", ""},
 }
 
