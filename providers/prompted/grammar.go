@@ -101,10 +101,9 @@ func bothBars(texts []string) []string {
 }
 
 // grammarOf returns the grammar of a name, or else the one of a model: the first with a part of the
-// model's name, whose letters are in lower case and whose separators are hyphens. nil means that the
-// name is unknown.
+// model's name, as plainName has it. nil means that the name is unknown.
 func grammarOf(name, model string) *grammar {
-	model = strings.NewReplacer(".", "-", "_", "-", " ", "-").Replace(strings.ToLower(model)) + "-"
+	model = plainName(model)
 	for i := range grammars {
 		g := &grammars[i]
 		if g.name == name || name == "" && slices.ContainsFunc(g.models, func(part string) bool { return strings.Contains(model, part) }) {
@@ -116,6 +115,13 @@ func grammarOf(name, model string) *grammar {
 	}
 	return nil
 }
+
+// plainName returns the name of a model in lower case, with hyphens for its separators and at its end.
+func plainName(model string) string {
+	return plainNames.Replace(strings.ToLower(model)) + "-"
+}
+
+var plainNames = strings.NewReplacer(".", "-", "_", "-", " ", "-")
 
 // Grammars returns the names for Options.Grammar.
 func Grammars() (names []string) {

@@ -87,14 +87,19 @@ func (s *scanner) matchMark(w []byte, final bool) finding {
 			return f
 		}
 	}
-	if !s.place.begun {
-		in, begun := openerOf(w, thoughts)
-		if in != nil {
+	n, begun := s.loneEnd(w)
+	if n > 0 {
+		return finding{verdict: isLoneEnd, n: n}
+	}
+	in, begunThought := openerOf(w, thoughts)
+	if in != nil {
+		if !s.place.begun {
 			s.thought = in.ends[0]
 			return finding{verdict: isThought, n: len(in.open)}
 		}
-		partly = partly || begun
+		s.thinks = true // elsewhere it is text, as is its end
 	}
+	partly = partly || begun || begunThought
 	t, begun := tagsOf(w)
 	if t != nil && !t.inner {
 		f := s.matchTagged(w, final, form{})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/providers"
@@ -32,6 +33,7 @@ type Provider struct {
 	maxCall int
 	grammar string
 	syntax  *syntax
+	habits  habits
 }
 
 // New wraps a provider, which is never sent any tools.
@@ -72,10 +74,17 @@ func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(p
 		return nil, fmt.Errorf("prompted: unknown grammar %q (known: %s)", p.grammar, strings.Join(Grammars(), ", "))
 	}
 	r := &reader{ids: providers.NewCallIDs(req), emit: emit}
-	r.scanner = newScanner(p.syntax, g, toolsOf(req), p.maxCall, r.piece)
+	r.open = func() { r.scanner = newScanner(p.syntax, g, toolsOf(req), p.maxCall, r.piece) }
+	r.open()
+	if p.habits.begins(req.Model) {
+		r.scanner.expectThought()
+	}
 	within, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	turn, err := p.inner.Turn(within, p.request(g, req), func(ev providers.Event) {
+		if ev.Type == providers.EventThinkingDelta {
+			r.scanner.hasThought()
+		}
 		if ev.Type != providers.EventTextDelta {
 			emit(ev)
 			return
@@ -94,21 +103,32 @@ func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(p
 	if turn == nil {
 		return nil, err
 	}
-	return r.turn(turn), err
+	all := r.turn(turn)
+	if r.begins != nil {
+		p.habits.learn(req.Model, *r.begins)
+	}
+	return all, err
 }
 
 // A reader makes a turn of the text of the inner provider.
 type reader struct {
 	scanner  *scanner
+	open     func() // begins with a new scanner
 	ids      *providers.CallIDs
 	emit     func(providers.Event)
 	streamed bool // text was streamed
 	parts    []providers.Part
 	calls    bool
+	later    []providers.Event // from the first call on, as long as it may turn out to be a thought
+	begins   *bool             // the reply shows whether those of the model begin within thinking
 }
 
 // piece adds a piece of the scanner to the turn, and emits it.
 func (r *reader) piece(p piece) {
+	if p.ends {
+		r.rethink()
+		return
+	}
 	ev := providers.Event{Type: deltas[p.kind], Text: p.text}
 	switch n := len(r.parts); {
 	case p.kind == providers.PartCall:
@@ -121,7 +141,44 @@ func (r *reader) piece(p piece) {
 	default:
 		r.parts = append(r.parts, providers.Part{Type: p.kind, Text: p.text})
 	}
+	if r.calls && !r.scanner.thinks {
+		r.later = append(r.later, ev)
+		return
+	}
 	r.emit(ev)
+}
+
+// rethink makes thinking of all that was read. What looks like a call in it is none.
+func (r *reader) rethink() {
+	text := ""
+	for _, part := range r.parts {
+		text += part.Text
+	}
+	for _, ev := range r.later {
+		if ev.Call == nil {
+			r.emit(providers.Event{Type: providers.EventThinkingDelta, Text: ev.Text})
+		}
+	}
+	r.parts, r.calls, r.later, r.begins = nil, false, nil, new(true)
+	if text != "" {
+		r.parts = []providers.Part{{Type: providers.PartThinking, Text: text}}
+	}
+}
+
+// close ends the text. If all of it is thinking only because that was expected, and the model has ended
+// its reply, it is an answer.
+func (r *reader) close(stop providers.Stop) {
+	r.scanner.close()
+	if r.scanner.isUnclosed() && stop == providers.StopEnd && len(r.parts) > 0 {
+		text := r.parts[0].Text
+		r.parts, r.begins = nil, new(false)
+		r.open()
+		r.scanner.write(text)
+		r.scanner.close()
+	}
+	for _, ev := range r.later {
+		r.emit(ev)
+	}
 }
 
 // deltas are the events for the pieces of a turn.
@@ -134,9 +191,12 @@ var deltas = map[providers.PartType]providers.EventType{
 // turn returns the turn for one of the inner provider.
 func (r *reader) turn(inner *providers.Turn) *providers.Turn {
 	if !r.streamed {
+		if slices.ContainsFunc(inner.Message.Parts, func(part providers.Part) bool { return part.Type == providers.PartThinking }) {
+			r.scanner.hasThought()
+		}
 		r.scanner.write(inner.Message.Text())
 	}
-	r.scanner.close()
+	r.close(inner.Stop)
 	t := *inner
 	t.Message = providers.Message{Role: providers.RoleAssistant, Raw: wrap(inner.Message.Raw)}
 	for _, part := range inner.Message.Parts {

@@ -3,7 +3,6 @@ package prompted
 import (
 	"bytes"
 	"slices"
-	"strings"
 
 	"github.com/mcpbridge/mcpbridge/providers"
 )
@@ -24,6 +23,8 @@ type scanner struct {
 	mode      mode
 	forms     []form   // of the last call, while others may follow in it, innermost last
 	thought   string   // the end of the thinking
+	expected  bool     // the text was expected to begin within thinking, and no mark shows that it did not
+	thinks    bool     // there was thinking, in the text or apart from it
 	outermost [1]form  // of the forms that are matched
 	held      []byte   // the text that is held back
 	place     place    // of the byte of held at offset at
@@ -48,6 +49,7 @@ type piece struct {
 	kind providers.PartType // text, thinking or call
 	text string
 	call call
+	ends bool // of thinking: all before it in the reply is a part of that, too
 }
 
 type mode uint8
@@ -87,6 +89,7 @@ const (
 	notCall                  // text
 	isCall
 	isThought // the beginning of thinking
+	isLoneEnd // the end of thinking that the text did not begin
 	isMarkup  // neither text nor a call
 	madeUp    // a result that the model made up
 )
@@ -256,7 +259,9 @@ func (s *scanner) act(f finding) {
 		s.emitCalls(f)
 	case isThought:
 		s.discard(f.n)
-		s.mode = inThought
+		s.mode, s.thinks = inThought, true
+	case isLoneEnd:
+		s.endThought(f.n)
 	case isMarkup:
 		s.discard(f.n)
 		s.place = place{}
@@ -369,25 +374,6 @@ func (s *scanner) scanAfterCall(final bool) bool {
 func isCode(blank []byte) bool {
 	line := blank[bytes.LastIndexByte(blank, '\n')+1:]
 	return len(line) < len(blank) && (len(line) >= 4 || bytes.IndexByte(line, '\t') >= 0)
-}
-
-// scanThought emits thinking, in which there are no calls. It reports false if more text is
-// needed.
-func (s *scanner) scanThought(final bool) bool {
-	n, end := bytes.Index(s.held, []byte(s.thought)), len(s.thought)
-	if n < 0 {
-		n, end = len(s.held), 0
-		if !final {
-			for n = max(0, n-len(s.thought)+1); !strings.HasPrefix(s.thought, string(s.held[n:])); n++ {
-			}
-		}
-	}
-	s.emitText(providers.PartThinking, n)
-	s.discard(end)
-	if end > 0 {
-		s.mode, s.place = inText, place{}
-	}
-	return end > 0
 }
 
 // emitText emits n bytes that are not a call.
