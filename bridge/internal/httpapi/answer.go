@@ -53,15 +53,16 @@ func (c *Client) rejected(res *http.Response, call Call) *toolformat.Result {
 	if explains {
 		most = max(most, c.MaxBytes)
 	}
-	b, _, _ := read(res, most) // as much as arrived
+	b, cut, _ := read(res, most) // as much as arrived
 	defer b.Free()
+	body, _, _ := toUTF8(res, b.B, cut, most)
 	if explains {
-		b.B = c.withoutSent(res, b.B)
-		if r := call.Explain(res, b.B); r != nil {
+		body = c.withoutSent(res, body)
+		if r := call.Explain(res, body); r != nil {
 			return r
 		}
 	}
-	return c.Unusable(res, why, b.B)
+	return c.Unusable(res, why, body)
 }
 
 // Unusable returns the failed result of an answer: its status, why it is a failure, and the
@@ -87,14 +88,14 @@ func (c *Client) Hide(res *http.Response, text string) string {
 	return sent.Hide(c.secrets.Hide(text))
 }
 
-// Text returns the body of an answer as UTF-8 without a byte order mark, and its media type. ok
-// reports whether the body is text. The text may share memory with body.
+// Text returns the body of an answer, which is UTF-8 if it is text, without a byte order mark, and its media
+// type. ok reports whether the body is text. The text shares memory with body.
 func Text(res *http.Response, body []byte) (text []byte, mediaType string, ok bool) {
-	mediaType, params, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	mediaType, _, _ = mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if coding(res) != "" || !isText(mediaType, body) {
 		return nil, mediaType, false
 	}
-	return decode(body, params["charset"]), mediaType, true
+	return bytes.TrimPrefix(body, []byte("\ufeff")), mediaType, true
 }
 
 // isText reports whether a body is text: by its media type or, if that says nothing, because it is
@@ -126,33 +127,6 @@ func IsJSON(mediaType string) bool {
 func isReadable(body []byte) bool {
 	return !bytes.ContainsFunc(body, func(r rune) bool { return isControl(r) && !strings.ContainsRune("\t\r\n\f\x1b", r) }) &&
 		utf8.ValidString(native.Whole(string(body)))
-}
-
-// decode returns a body as UTF-8 without a byte order mark. Of other character sets only
-// windows-1252 is converted, which is also what the names of ISO-8859-1 stand for (WHATWG, Encoding,
-// section 4.2).
-func decode(body []byte, charset string) []byte {
-	switch strings.ToLower(charset) {
-	case "windows-1252", "cp1252", "x-cp1252", "iso-8859-1", "iso8859-1", "iso_8859-1", "latin1", "us-ascii", "ascii":
-		if !utf8.Valid(body) {
-			text := make([]byte, 0, 2*len(body))
-			for _, c := range body {
-				r := rune(c)
-				if c >= 0x80 && c < 0xa0 {
-					r = windows1252[c-0x80]
-				}
-				text = utf8.AppendRune(text, r)
-			}
-			return text
-		}
-	}
-	return bytes.TrimPrefix(body, []byte("\ufeff"))
-}
-
-// windows1252 has the characters from 0x80 to 0x9f (https://encoding.spec.whatwg.org/index-windows-1252.txt).
-var windows1252 = [...]rune{
-	'€', 0x81, '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', 0x8d, 'Ž', 0x8f,
-	0x90, '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', 0x9d, 'ž', 'Ÿ',
 }
 
 // unavailable returns the error of a call to which the API gave no readable answer: see Do.

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"crypto/x509"
 	"errors"
 	"math/rand/v2"
@@ -61,7 +62,7 @@ type Call struct {
 	Effect  string // what the API may have carried out, such as "request"; "" means that trying again does no harm
 	Retries int    // bounds the attempts after the first one
 
-	// Convert returns the result of an answer with a status of 2xx. cut reports whether the body is
+	// Convert returns the result of an answer with a status of 2xx, whose body is UTF-8 if it is text. cut reports whether the body is
 	// longer than MaxBytes; that of a HEAD is empty. The result must not refer to the body.
 	Convert func(res *http.Response, body []byte, cut bool) *toolformat.Result
 
@@ -97,8 +98,20 @@ func (c *Client) result(res *http.Response, method string, call Call) (*toolform
 	if err != nil {
 		return nil, err
 	}
-	b.B = c.withoutSent(res, b.B)
-	return call.Convert(res, b.B, cut), nil
+	body, cut, note := toUTF8(res, b.B, cut, c.MaxBytes)
+	r := call.Convert(res, c.withoutSent(res, body), cut)
+	if note != "" && !r.IsError() {
+		r = withNote(r, note)
+	}
+	return r, nil
+}
+
+// withNote returns a result with one more text.
+func withNote(r *toolformat.Result, note string) *toolformat.Result {
+	content := bytes.TrimSuffix(wire.Lookup(r.JSON, "content"), []byte("]"))
+	content = append(bytes.Clone(content), `,{"type":"text","text":`...)
+	content = append(wire.AppendString(content, note), "}]"...)
+	return &toolformat.Result{JSON: wire.SetMember(r.JSON, "content", content)}
 }
 
 // How a request is sent again.
