@@ -36,7 +36,7 @@ func (t *tool) compileHeaders(s *Spec) error {
 			}
 		}
 	}
-	t.take(t.cookies)
+	t.named.add(t.cookies)
 	return nil
 }
 
@@ -84,7 +84,7 @@ func (t *tool) addCookies(all http.Header, args arguments) error {
 		cookies = append(cookies, own)
 	}
 	for _, cookie := range t.cookies {
-		expanded, err := t.expandPair(nil, cookie, args, escape)
+		expanded, err := t.expandPair(nil, cookie, args, pairs{escape: escape, taken: []taken{t.named, t.backend.cookies}})
 		if err != nil {
 			return err
 		}

@@ -170,6 +170,23 @@ func TestHostileMember(t *testing.T) {
 	sourcetest.Do(t, tool, `{"user_id":1,"filter":{"userid":2,"id":3,"user[id]":4,"[id]":5}}`)
 }
 
+// The query and the cookies may have the same names.
+func TestMemberOfOtherPlace(t *testing.T) {
+	d := sourcetest.NewAPI(t, nil)
+	tool := sourcetest.Tool(t, openAPI(t, d.URL, `{"url":"URL?key=k","headers":{"Cookie":"sid=1"}}`),
+		`{"method":"GET","path":"/?page=1&filter={filter}","headers":{"Cookie":"theme={theme}; all={all}"},"encoding":{"filter":{"explode":true},"all":{"style":"form"}}}`)
+	sourcetest.Do(t, tool, `{"theme":"dark","filter":{"theme":"x","sid":2,"all":3},"all":{"page":4,"key":5,"filter":6}}`)
+	last := d.Last(t)
+	if got := last.URI + " " + last.Header.Get("Cookie"); got != "/?key=k&page=1&theme=x&sid=2&all=3 sid=1; theme=dark; page=4; key=5; filter=6" {
+		t.Error(got)
+	}
+	for _, arguments := range []string{`{"filter":{"page":2}}`, `{"filter":{"key":2}}`, `{"all":{"theme":2}}`, `{"all":{"sid":2}}`} {
+		if _, err := tool.Call(t.Context(), json.RawMessage(arguments)); err == nil {
+			t.Errorf("%s is taken: %s %s", arguments, d.Last(t).URI, d.Last(t).Header)
+		}
+	}
+}
+
 // FuzzTemplate: the request of any template and arguments goes to the API's host below its path,
 // has the template's number of segments, and no line break in its head.
 func FuzzTemplate(f *testing.F) {

@@ -24,6 +24,7 @@ const maxNames = 1 << 20
 // pairs collects pairs.
 type pairs struct {
 	escape func(string) string
+	taken  []taken // names of other parameters in the same place
 	all    []pair
 	names  int // bytes of free names
 }

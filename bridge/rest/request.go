@@ -121,19 +121,19 @@ func checkSegment(segment string, names []string) error {
 // expandQuery returns the query of the API followed by the tool's, without the pairs of absent
 // arguments.
 func (t *tool) expandQuery(args arguments) (string, error) {
-	pairs := []string{strings.TrimSuffix(t.URL.RawQuery, "&")}
+	all := []string{strings.TrimSuffix(t.URL.RawQuery, "&")}
 	var err error
 	for _, pair := range t.query {
-		if pairs, err = t.expandPair(pairs, pair, args, escape); err != nil {
+		if all, err = t.expandPair(all, pair, args, pairs{escape: escape, taken: []taken{t.taken, t.backend.taken}}); err != nil {
 			return "", err
 		}
 	}
-	return strings.Join(slices.DeleteFunc(pairs, func(pair string) bool { return pair == "" }), "&"), nil
+	return strings.Join(slices.DeleteFunc(all, func(pair string) bool { return pair == "" }), "&"), nil
 }
 
 // expandPair appends what a pair of the query or a cookie becomes: nothing if an argument is
-// absent, or a pair for each item or member of a list or an object that is exploded.
-func (t *tool) expandPair(dst []string, of template, args arguments, escape func(string) string) ([]string, error) {
+// absent, or a pair for each item or member of a list or an object that is exploded. p is empty.
+func (t *tool) expandPair(dst []string, of template, args arguments, p pairs) ([]string, error) {
 	names := of.names()
 	if args.missing(names...) != "" {
 		return dst, nil
@@ -141,13 +141,13 @@ func (t *tool) expandPair(dst []string, of template, args arguments, escape func
 	if isPair(of) {
 		name, v := names[0], args.values[names[0]]
 		if isArray(v) || isObject(v) {
-			own, p := strings.TrimSuffix(of[0].text, "="), pairs{escape: escape}
+			own := strings.TrimSuffix(of[0].text, "=")
 			p.add(t.encoding[name], own, v)
 			for _, it := range p.all {
 				dst = append(dst, it.name+"="+it.value)
 			}
-			return dst, p.check(name, own, func(name string) bool { return t.taken[name] || t.backend.taken[name] })
+			return dst, p.check(name, own, func(name string) bool { return p.taken[0][name] || p.taken[1][name] })
 		}
 	}
-	return append(dst, of.expand(func(name string) string { return t.encoding[name].text(name, args.values[name], escape) })), nil
+	return append(dst, of.expand(func(name string) string { return t.encoding[name].text(name, args.values[name], p.escape) })), nil
 }

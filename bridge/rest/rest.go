@@ -43,10 +43,10 @@ type backend struct {
 	*httpapi.Client
 	basePath string // of the URL, escaped, without a slash at its end
 	retries  int
-	hidden   []string        // names of the config's hidden values
-	files    string          // absolute, or ""
-	cookies  map[string]bool // folded names of the cookies
-	taken    map[string]bool // the same, and those of the URL's query
+	hidden   []string // names of the config's hidden values
+	files    string   // absolute, or ""
+	cookies  taken    // names of the cookies
+	taken    taken    // names in the URL's query
 	specs    bridge.SpecDecoder[Spec]
 }
 
@@ -73,7 +73,7 @@ func open(cfg bridge.BackendConfig) (bridge.Backend, error) {
 	}
 	b := &backend{
 		Client: client, basePath: strings.TrimSuffix(client.URL.EscapedPath(), "/"), retries: retries,
-		hidden: cfg.Hidden, cookies: map[string]bool{}, taken: map[string]bool{},
+		hidden: cfg.Hidden, cookies: taken{}, taken: taken{},
 	}
 	for name := range client.URL.Query() {
 		b.taken[fold(name)] = true
@@ -82,7 +82,6 @@ func open(cfg bridge.BackendConfig) (bridge.Backend, error) {
 		name, _, _ := strings.Cut(cookie, "=")
 		b.cookies[fold(strings.TrimSpace(name))] = true
 	}
-	maps.Copy(b.taken, b.cookies)
 	if b.files = api.Files; b.files != "" {
 		if !filepath.IsAbs(b.files) {
 			b.files = filepath.Join(cfg.Dir, b.files)

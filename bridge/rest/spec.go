@@ -64,7 +64,8 @@ type tool struct {
 	query   []template
 	headers []header
 	cookies []template
-	taken   map[string]bool // folded names of the query and the cookies, also of those of the API
+	taken   taken // names in the query
+	named   taken // names of the cookies
 
 	body     string // Spec.Body
 	format   format
@@ -75,7 +76,7 @@ type tool struct {
 }
 
 func (s *Spec) compile() (*tool, error) {
-	t := &tool{method: strings.ToUpper(s.Method), body: s.Body, used: map[string]bool{}, taken: map[string]bool{}}
+	t := &tool{method: strings.ToUpper(s.Method), body: s.Body, used: map[string]bool{}, taken: taken{}, named: taken{}}
 	switch t.method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
 	case "":
@@ -124,16 +125,19 @@ func (t *tool) compilePath(s *Spec) error {
 		t.query = query.split("&")
 	}
 	t.use(path, query)
-	t.take(t.query)
+	t.taken.add(t.query)
 	return nil
 }
 
-// take notes the names of pairs, which no member of an exploded argument may have.
-func (t *tool) take(pairs []template) {
+// A taken has the folded names of the query or the cookies, which no member of an exploded argument in the
+// same place may have.
+type taken map[string]bool
+
+func (t taken) add(pairs []template) {
 	for _, pair := range pairs {
 		if len(pair) > 0 {
 			name, _, _ := strings.Cut(pair[0].text, "=")
-			t.taken[foldEscaped(name)] = true
+			t[foldEscaped(name)] = true
 		}
 	}
 }
