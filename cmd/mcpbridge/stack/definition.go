@@ -319,13 +319,28 @@ func (n *nativeLoader) importDocument(api *config.API) (i imported, err error) {
 		}
 	}
 	if len(got.Definitions)+len(got.LeftOut) == 0 {
-		n.warnings = append(n.warnings, i.where+": no operation of the document is a tool: tags, include and exclude filter out all")
+		n.warnings = append(n.warnings, i.where+": no operation of the document is a tool: "+whyNone(got, opt))
 	}
 	api.Type = rest.Kind.Name
 	api.Config = wire.SetMember(api.Config, "type", wire.AppendString(nil, api.Type))
 	api.Config = wire.SetMember(api.Config, "url", wire.AppendString(nil, got.URL))
 	i.definitions = got.Definitions
 	return i, nil
+}
+
+// whyNone says why an import that has left out no operation for a fault has no definitions.
+func whyNone(got *openapi.API, opt openapi.Options) string {
+	deprecated := slices.ContainsFunc(got.Notes, func(note toolformat.Note) bool { return note.Rule == openapi.RuleDeprecated })
+	filtered := len(opt.Tags)+len(opt.Include)+len(opt.Exclude) > 0
+	switch {
+	case deprecated && filtered:
+		return `tags, include and exclude filter out all that are not deprecated ("deprecated": true includes the others)`
+	case deprecated:
+		return `all are deprecated ("deprecated": true includes them)`
+	case filtered:
+		return "tags, include and exclude filter out all"
+	}
+	return "it has none"
 }
 
 // setByConfig returns the names of the headers, cookies and query parameters that the config of an
