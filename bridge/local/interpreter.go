@@ -12,6 +12,7 @@ type interpreter struct {
 	names    string   // of the program, without a version
 	sub      string   // subcommands: the entry is for what comes after one of them
 	runs     string   // options whose value is executed; --name stands for its abbreviations too
+	loads    string   // those of runs that do not take the place of an operand that is executed
 	values   string   // other options with a value
 	operands operands // elements that are not options and are executed
 	permutes bool     // options may come after operands, too
@@ -47,25 +48,31 @@ var interpreters = []interpreter{
 	{names: "su runuser script", runs: "-c --command --session-command", values: "-s --shell -g --group -G"},
 
 	// Languages. The first operand is a script, unless an option has the text.
-	{names: "python pythonw py pypy ipython", runs: "-c -m", values: "-W -X -Q", operands: firstText, input: 1},
-	{names: "perl", runs: "-e -E -M -m -x", values: "-I -F -C -D", opens: "np", operands: firstText, input: 1},
-	{names: "ruby jruby", runs: "-e -r", values: "-I -C -E -K -F", operands: firstText, input: 1},
-	{names: "node nodejs bun deno tsx ts-node coffee qjs", runs: "-e -p -pe -r --eval --print --require --import --loader --experimental-loader", operands: firstText, words: true, input: 1},
+	{names: "python pythonw py pypy ipython", runs: "-c -m", values: "-W -X -Q --check-hash-based-pycs", operands: firstText, input: 1},
+	{names: "perl", runs: "-e -E -M -m -x", loads: "-M -m -x", values: "-I -F -C -D", opens: "np", operands: firstText, input: 1},
+	{names: "ruby jruby", runs: "-e -r", loads: "-r", values: "-I -C -E -K -F", operands: firstText, input: 1},
+	{names: "node nodejs tsx ts-node coffee qjs", runs: "-e -p -pe -r --eval --print --require --import --loader --experimental-loader --env-file --env-file-if-exists",
+		loads: "-r --require --import --loader --experimental-loader --env-file --env-file-if-exists", values: "-C --conditions --input-type --title --icu-data-dir --openssl-config --disable-warning --trace-event-categories --tsconfig",
+		operands: firstText, words: true, input: 1},
+	{names: "bun", runs: bunRuns, loads: bunLoads, values: bunValues, operands: firstText, words: true, input: 1},
+	{names: "bun", sub: "run", runs: bunRuns, loads: bunLoads, values: bunValues, operands: firstAlways, words: true},
+	{names: "deno", runs: denoRuns, loads: denoRuns, values: denoValues, operands: firstAlways, words: true, input: 1},
+	{names: "deno", sub: "run task serve test bench compile bundle install x", runs: denoRuns, loads: denoRuns, values: denoValues, operands: firstAlways, words: true},
 	{names: "deno", sub: "eval repl", operands: allOperands},
-	{names: "bun deno npm pnpm yarn", sub: "run run-script task", operands: firstAlways},
-	{names: "lua luajit texlua", runs: "-e -l", operands: firstText, input: 1},
-	{names: "php", runs: "-r -B -R -E -f -F -z -a -d --define --run --process-begin --process-code --process-end --file --process-file", values: "-c -t", operands: firstText, input: 1},
+	{names: "npm pnpm yarn", sub: "run run-script task", values: npmValues, operands: firstAlways},
+	{names: "lua luajit texlua", runs: "-e -l", loads: "-l", operands: firstText, input: 1},
+	{names: "php", runs: "-r -B -R -E -f -F -z -a -d --define --run --process-begin --process-code --process-end --file --process-file", loads: "-d -z -a --define", values: "-c -t", operands: firstText, input: 1},
 	{names: "rscript r", runs: "-e -f --file", operands: firstText, words: true, input: 1},
-	{names: "julia", runs: "-e -E -L -m --eval --print --load", values: "-p -t -J", operands: firstText, input: 1},
+	{names: "julia", runs: "-e -E -L -m --eval --print --load", loads: "-L --load", values: "-p -t -J", operands: firstText, input: 1},
 	{names: "tclsh wish expect", runs: "-c -f -b", values: "-encoding", operands: firstText, words: true, input: 1},
 	{names: "osascript", runs: "-e", values: "-l -s", operands: firstText, input: 1},
-	{names: "java", runs: "-jar -m --module -cp -classpath --class-path", operands: firstText, words: true, input: 1},
+	{names: "java", runs: "-jar -m --module -cp -classpath --class-path -p --module-path", loads: "-cp -classpath --class-path -p --module-path", values: "--add-modules --add-opens --add-exports --add-reads", operands: firstText, words: true, input: 1},
 	{names: "groovy scala kotlin elixir erl ghc ghci swift escript racket guile sbcl clisp clojure emacs emacsclient iex irb ocaml runghc runhaskell jshell jrunscript", runs: "-e -E -l -f -x -eval --eval --load --expr --execute --funcall --command --script", operands: firstText, words: true, input: 1},
 	{names: "gnuplot octave maxima gp", runs: "-e -c -p --eval --batch-string --persist --init-mathdata", operands: firstText, input: 1},
 	{names: "cscript wscript mshta rundll", operands: allOperands},
 
 	// Programs for text, whose program text can run others.
-	{names: "awk gawk mawk nawk original-awk goawk", runs: "-f -e -i -l -E --file --source --include --load --exec", values: "-v -F -W --assign --field-separator", operands: firstText},
+	{names: "awk gawk mawk nawk original-awk goawk", runs: "-f -e -i -l -E --file --source --include --load --exec", loads: "-i -l --include --load", values: "-v -F -W --assign --field-separator", operands: firstText},
 	{names: "sed gsed", runs: "-e -f --expression --file", values: "-l --line-length", operands: firstText, permutes: true},
 	{names: "m4 gm4", runs: "-D --define -R --reload-state", values: "-I -U -F -L -s --include --undefine"},
 	{names: "vim vi nvim gvim view ex vimdiff rvim rview nano emacs-nox", runs: "-c -S -s -u -U --cmd --server", values: "-t -q -T -w -W -i", plus: true},
@@ -121,23 +128,36 @@ var interpreters = []interpreter{
 
 	// Programs that run another one, which their operands name.
 	{names: "find gfind fd fdfind", runs: "-exec -execdir -ok -okdir -x -X --exec --exec-batch", words: true, wraps: true, skips: unknownSkips},
-	{names: "env", runs: "-S --split-string", values: "-u -C --unset --chdir", wraps: true},
-	{names: "sudo doas pkexec", runs: "-s -i", values: "-u -g -h -p -C -r -t -T -U -D -R --user --group", wraps: true},
-	{names: "nice ionice chrt taskset nohup setsid setpriv stdbuf time unshare bwrap firejail prlimit busybox toybox strace ltrace valgrind rlwrap xvfb-run dbus-run-session caffeinate entr",
-		values: "-n -c -p -i -o -e -f --adjustment --class --classdata", wraps: true},
+	{names: "env", runs: "-S --split-string", values: "-u -C -a -P --unset --chdir --argv0", wraps: true},
+	{names: "sudo doas pkexec", runs: "-s -i", values: "-u -g -h -p -C -r -t -a -c -T -U -D -R --user --group --host --prompt --close-from --role --type --command-timeout --other-user --chdir --chroot --auth-type --login-class", wraps: true},
+	{names: "nohup setsid busybox toybox valgrind firejail bwrap entr", wraps: true},
+	{names: "nice", values: "-n --adjustment", wraps: true},
+	{names: "ionice", values: "-c -n -p -P -u --class --classdata --pid --pgid --uid", wraps: true},
+	{names: "chrt taskset", values: "-T -P -D --sched-runtime --sched-period --sched-deadline", wraps: true, skips: 1},
+	{names: "setpriv", values: "--reuid --regid --ruid --euid --rgid --egid --groups --inh-caps --ambient-caps --bounding-set --securebits --pdeathsig --selinux-label --apparmor-profile --landlock-access --landlock-rule", wraps: true},
+	{names: "unshare", values: "-R -w -S -G --root --wd --setuid --setgid --map-user --map-group --map-users --map-groups --propagation --monotonic --boottime", wraps: true},
+	{names: "prlimit", values: "-p -o --pid --output", wraps: true},
+	{names: "xvfb-run", values: "-e -f -n -p -s -w --error-file --auth-file --server-num --xauth-protocol --server-args --wait", wraps: true},
+	{names: "dbus-run-session caffeinate", values: "-t -w --config-file --dbus-daemon", wraps: true},
+	{names: "rlwrap", runs: "-z --filter", values: "-b -C -D -f -g -H -l -M -O -P -q -s -S -t -w", wraps: true},
+	{names: "time stdbuf", values: "-f -o -i -e --format --output --input --error", wraps: true},
+	{names: "strace", values: "-a -b -e -E -I -o -O -p -P -s -S -u -U -X --trace-path --output --string-limit --user --env --trace --attach", wraps: true},
+	{names: "ltrace", values: "-a -A -D -e -F -l -n -o -p -s -u -w -x --align --library --output --indent", wraps: true},
 	{names: "timeout chroot gosu su-exec setuidgid envdir", values: "-s -k --signal --kill-after", wraps: true, skips: 1},
-	{names: "flock", runs: "-c --command", values: "-w -E --timeout", wraps: true, skips: 1},
-	{names: "xargs", values: "-a -d -E -I -L -n -P -s --arg-file --delimiter --max-args --max-procs", wraps: true},
-	{names: "systemd-run", values: "-p -u -M -H -E --property --unit --machine --host --setenv --uid --gid --slice --description --working-directory", wraps: true},
+	{names: "flock", runs: "-c --command", values: "-w -E --timeout --wait --conflict-exit-code", wraps: true, skips: 1},
+	{names: "xargs", values: "-a -d -E -I -J -L -R -S -n -P -s --arg-file --delimiter --max-args --max-procs --max-chars --process-slot-var", wraps: true},
+	{names: "systemd-run", values: "-p -u -M -H -E --property --unit --machine --host --setenv --uid --gid --slice --description --working-directory --on-active --on-boot --on-startup --on-unit-active --on-unit-inactive --on-calendar --timer-property --path-property --socket-property --service-type --nice --job-mode", wraps: true},
 	{names: "nsenter", values: "-t -S -G --target --setuid --setgid", wraps: true},
 
 	// The same for packages and environments.
-	{names: "npx pnpx bunx uvx dnx", runs: "-c -p --call --package --from --with --with-editable --with-requirements --python", values: "-w -i --workspace --index-url --default-index --registry --prefix --cache", wraps: true},
-	{names: "npm pnpm yarn pipx uv poetry pipenv pdm hatch conda mamba micromamba bundle rbenv pyenv asdf mise nix",
+	{names: "uvx", runs: uvRuns, loads: uvRuns, values: uvValues, wraps: true},
+	{names: "npx pnpx bunx dnx", runs: "-c -p --call --package --script-shell --node-options", values: "-w -i " + npmValues, wraps: true},
+	{names: "npm pnpm yarn", runs: "--script-shell --node-options", values: "-C -F -w " + npmValues, operands: firstAlways},
+	{names: "uv", runs: "-p --python", values: uvValues, operands: firstAlways},
+	{names: "pipx poetry pipenv pdm hatch conda mamba micromamba bundle rbenv pyenv asdf mise nix",
 		values: "-C -F -w --prefix --filter --workspace --cwd --dir --directory --project --registry --userconfig", operands: firstAlways},
-	{names: "npm pnpm yarn bun", sub: "exec dlx x", runs: "-c -p --call --package", values: "-w --workspace", wraps: true},
-	{names: "uv", sub: "run", runs: "-p --python --with --with-editable --with-requirements",
-		values: "-C -f -i --index-url --default-index --extra-index-url --index --find-links --package --project --directory --env-file --group --only-group --no-group --extra --no-extra", wraps: true},
+	{names: "npm pnpm yarn bun", sub: "exec dlx x", runs: "-c -p --call --package --script-shell --node-options --allow-build", values: "-w " + npmValues, wraps: true},
+	{names: "uv", sub: "run", runs: uvRuns, loads: uvRuns, values: uvValues, wraps: true},
 	{names: "pipx poetry pipenv pdm hatch conda mamba micromamba nix", sub: "run", runs: "--spec --python --expr --file",
 		values: "-n -p --name --prefix --cwd --index-url --default-index --package --project --directory --env-file --group --extra", wraps: true},
 	{names: "bundle rbenv pyenv asdf mise", sub: "exec", values: "--gemfile", wraps: true},
@@ -164,7 +184,7 @@ var interpreters = []interpreter{
 	{names: "nix-shell", runs: "-p -E --run --command --expr --packages", values: "-A -I --arg --argstr --attr", operands: firstAlways},
 
 	// The same for containers; an image is a program, too.
-	{names: "docker podman nerdctl kubectl oc", values: "-H -c -l -n -s -v --host --context --config --log-level --namespace --server --kubeconfig --cluster --user --token --connection --url", operands: firstAlways},
+	{names: "docker podman nerdctl kubectl oc", values: "-H -c -l -n -s -v --host --context --config --log-level --namespace --server --kubeconfig --cluster --user --token --connection --url --root --runroot --runtime --storage-driver --storage-opt --cgroup-manager --identity --ssh --tmpdir --volumepath --network-config-dir --hooks-dir --module --out --data-root --cni-path --cni-netconfpath --address --snapshotter --certificate-authority --client-certificate --client-key --as --as-group --as-uid --cache-dir --password --username --request-timeout --tls-server-name --profile --profile-output --log-file", operands: firstAlways},
 	{names: "docker podman nerdctl", sub: "compose container", values: "-f -p --file --profile --project-name --project-directory --env-file --ansi --parallel --progress", operands: firstAlways},
 	{names: "docker podman nerdctl", sub: "run create", runs: "--entrypoint --health-cmd", values: containerValues, operands: firstAlways, wraps: true, skips: 1},
 	{names: "docker podman nerdctl", sub: "exec", values: "-e -u -w --env --env-file --user --workdir --detach-keys --index", wraps: true, skips: 1},
@@ -182,6 +202,34 @@ const containerValues = "-a -c -e -h -l -m -p -u -v -w --add-host --annotation -
 const soxEffects = "allpass band bandpass bandreject bass bend biquad channels chorus compand contrast dcshift deemph delay dither divide dolbyb downsample earwax echo echos " +
 	"equalizer fade fir firfit flanger gain highpass hilbert ladspa loudness lowpass mcompand noiseprof noisered norm oops overdrive pad phaser pitch rate remix repeat reverb " +
 	"reverse riaa saturation silence sinc spectrogram speed splice stat stats stretch swap synth tempo treble tremolo trim upsample vad vol"
+
+// The options of uv run and uvx that name what is executed, and those that have another value.
+const (
+	uvRuns = "-p -w --python --from --with --with-editable --with-requirements"
+	// -c and -b are those of uvx.
+	uvValues = "-C -P -f -i -c -b --allow-insecure-host --build-constraint --build-constraints --cache-dir --color --config-file --config-setting --config-settings --config-settings-package " +
+		"--constraint --constraints --default-index --directory --env-file --exclude-newer --exclude-newer-package --extra --extra-index-url --find-links --fork-strategy " +
+		"--group --index --index-strategy --index-url --keyring-provider --link-mode --no-binary-package --no-build-isolation-package --no-build-package --no-extra --no-group " +
+		"--no-sources-package --only-group --overrides --package --prerelease --project --python-fetch --python-platform --python-preference --refresh-package --reinstall-package " +
+		"--resolution --torch-backend --trusted-host --upgrade-group --upgrade-package"
+)
+
+// npmValues are the options of npm, pnpm, yarn and bun that have a value.
+const npmValues = "--audit-level --before --ca --cache --cafile --cert --config --config.cache-dir --cwd --dir --directory --env-file --filter --filter-prod --global-bin-dir --globalconfig --https-proxy " +
+	"--include --key --local-address --location --loglevel --logs-dir --max-old-space-size --modules-dir --network-concurrency --node-version --noproxy --omit --otp --prefix --project --proxy --registry " +
+	"--reporter --scope --store-dir --tag --use-node-version --userconfig --virtual-store-dir --workspace --workspace-concurrency"
+
+// The options of bun and deno.
+const (
+	bunRuns    = "-e -p -r --eval --print --preload --require --import --config --env-file --shell"
+	bunLoads   = "-r --preload --require --import --config --env-file --shell"
+	bunValues  = "-d -l --conditions --cwd --define --drop --elide-lines --extension-order --filter --install --jsx-factory --jsx-fragment --jsx-import-source --jsx-runtime --loader --main-fields --port --title --tsconfig-override"
+	denoRuns   = "--preload --require --import-map"
+	denoValues = "-c -L --cert --config --ext --location --log-level --seed"
+)
+
+// flags have no value, although their names begin the name of an option that has one.
+const flags = "--detach --global --inspect --login --no-binary --no-build --no-build-isolation --no-sources --refresh --reinstall --tls --upgrade"
 
 // anyOperands is more operands than a program has.
 const anyOperands = 1 << 20
@@ -235,6 +283,7 @@ type walk struct {
 	hasText  bool // an option has the program text
 	opened   bool // see interpreter.opens
 	onlyData bool // after "--"
+	unknown  bool // the option before is not listed, and may have a value
 }
 
 // isExecuted reports whether the argument is executed.
@@ -264,6 +313,10 @@ func (w *walk) executes() bool {
 		case arg == "--" && !w.onlyData:
 			w.onlyData = true
 		case w.onlyData || len(arg) < 2 || arg[0] != '-':
+			if w.unknown && i < w.at && w.precedesSub(i) {
+				w.unknown = false
+				continue
+			}
 			if executed, last := w.takeOperand(i); last || i == w.at {
 				return executed
 			}
@@ -272,7 +325,7 @@ func (w *walk) executes() bool {
 			if i == w.at {
 				return runs
 			}
-			w.hasText = w.hasText || runs
+			w.unknown = !runs && !next && !strings.Contains(arg, "=")
 			if next {
 				if i++; i == w.at {
 					return runs
@@ -299,13 +352,24 @@ func (w *walk) module(option string, i int) []string {
 	return append([]string{name}, w.args[i+1:]...)
 }
 
+// precedesSub reports whether an element is not a subcommand, but the next one that is not an option is, so
+// that it is the value of the option before.
+func (w *walk) precedesSub(i int) bool {
+	isSub := func(element string) bool { p := findInterpreter(w.name, element); return p != nil && p.sub != "" }
+	if w.sub != "" || w.wraps || isSub(w.args[i]) {
+		return false
+	}
+	next := slices.IndexFunc(w.args[i+1:], func(element string) bool { return !strings.HasPrefix(element, "-") })
+	return next >= 0 && i+1+next < w.at && isSub(w.args[i+1+next])
+}
+
 // takeOperand reports whether an operand is executed. last means that it decides about all that
 // comes after it, too.
 func (w *walk) takeOperand(i int) (executed, last bool) {
 	n := w.operand
 	w.operand++
 	switch {
-	case w.wraps && strings.Contains(w.args[i], "=") && !strings.HasPrefix(w.args[i], "{"): // a variable for env
+	case w.wraps && isSetting(w.args[i]):
 		w.operand--
 		return false, false
 	case w.wraps && n == w.skips:
@@ -328,6 +392,11 @@ func (w *walk) takeOperand(i int) (executed, last bool) {
 	return false, w.isLastWord()
 }
 
+// isSetting reports whether an operand is a variable for env, or the "-" that removes all others.
+func isSetting(operand string) bool {
+	return operand == "-" || strings.Contains(operand, "=") && !strings.HasPrefix(operand, "{")
+}
+
 // isPipe reports whether an operand of sox may be a command: a file that it reads, which all are but the last.
 func (w *walk) isPipe(i int) bool {
 	isOutput := w.name == "sox" && (i+1 == len(w.args) || hasWord(soxEffects, w.args[i+1]))
@@ -340,8 +409,8 @@ func (w *walk) isLastWord() bool {
 	return !w.permutes && !w.opened && !w.wraps && (w.operands == firstAlways || w.operands == firstText && !w.hasText)
 }
 
-// option reports whether the value of an option is executed, and whether it is the next element. Of
-// an option whose name has a placeholder anything may become.
+// option reports whether the value of an option is executed, and whether it is the next element. It notes
+// the program text. Of an option whose name has a placeholder anything may become.
 func (w *walk) option(arg string) (runs, next bool) {
 	if w.runs == "" && w.values == "" {
 		return w.operands == allOperands, false
@@ -352,6 +421,7 @@ func (w *walk) option(arg string) (runs, next bool) {
 			return w.runs != "", false
 		}
 		runs = w.isListed(w.runs, name)
+		w.hasText = w.hasText || runs && !w.isListed(w.loads, name)
 		return runs, (runs || w.isListed(w.values, name)) && !attached
 	}
 	for i, letter := range arg[1:] {
@@ -361,6 +431,7 @@ func (w *walk) option(arg string) (runs, next bool) {
 		case letter == '{':
 			return w.runs != "", false
 		case hasWord(w.runs, option):
+			w.hasText = w.hasText || !hasWord(w.loads, option)
 			return true, rest == ""
 		case hasWord(w.values, option):
 			return false, rest == ""
@@ -372,7 +443,7 @@ func (w *walk) option(arg string) (runs, next bool) {
 // isListed reports whether an option is in a list, long ones abbreviated.
 func (w *walk) isListed(list, name string) bool {
 	return slices.ContainsFunc(strings.Fields(list), func(option string) bool {
-		return option == name || len(name) > 3 && strings.HasPrefix(name, "--") && strings.HasPrefix(option, name)
+		return option == name || !hasWord(flags, name) && len(name) > 3 && strings.HasPrefix(name, "--") && strings.HasPrefix(option, name)
 	})
 }
 
@@ -402,7 +473,7 @@ func (w *walk) wrapped() int {
 			if _, next := w.option(arg); next {
 				i++
 			}
-		case w.wraps && strings.Contains(arg, "=") && !strings.HasPrefix(arg, "{"): // a variable for env
+		case w.wraps && isSetting(arg):
 		case w.wraps && w.operand == w.skips:
 			return i
 		case w.wraps:
@@ -444,8 +515,7 @@ func (p *interpreter) executesInput(name string, args []string) bool {
 		case arg == "-" || p.operands == firstAlways && arg == "-s":
 			return p.input > 0
 		case strings.HasPrefix(arg, "-"):
-			runs, next := w.option(arg)
-			if w.hasText = w.hasText || runs; next {
+			if _, next := w.option(arg); next {
 				i++
 			}
 		default:

@@ -330,13 +330,13 @@ ls {x}
 // What a program would execute is recognized, in all the ways in which it is given; plain arguments
 // of the same programs are not. Each {x} is tried.
 func TestInterpreters(t *testing.T) {
-	for _, command := range strings.Split(strings.TrimSpace(code), "\n") {
+	for _, command := range strings.Split(strings.TrimSpace(code+optionCode[1:]), "\n") {
 		elements := strings.Fields(command)
 		if at := slices.IndexFunc(elements, hasPlaceholder); !isCode(elements, at) {
 			t.Errorf("%s: taken for data", command)
 		}
 	}
-	for _, command := range strings.Split(strings.TrimSpace(data), "\n") {
+	for _, command := range strings.Split(strings.TrimSpace(data+optionData[1:]), "\n") {
 		elements := strings.Fields(command)
 		for at, element := range elements {
 			if hasPlaceholder(element) && isCode(elements, at) {
