@@ -62,8 +62,9 @@ type Call struct {
 	Effect  string // what the API may have carried out, such as "request"; "" means that trying again does no harm
 	Retries int    // bounds the attempts after the first one
 
-	// Convert returns the result of an answer with a status of 2xx, whose body is UTF-8 if it is text. cut reports whether the body is
-	// longer than MaxBytes; that of a HEAD is empty. The result must not refer to the body.
+	// Convert returns the result of an answer with a status of 2xx, whose body is UTF-8 if it is text in a
+	// known charset. cut reports whether the body is longer than MaxBytes; that of a HEAD is empty. The
+	// result must not refer to the body.
 	Convert func(res *http.Response, body []byte, cut bool) *toolformat.Result
 
 	// Explain returns the result of an answer with a status of 4xx or 5xx whose body has a form that
