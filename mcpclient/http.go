@@ -43,7 +43,7 @@ const maxRedirects = 5
 // may be secret, can go: to the same origin, or from http to https on the default ports of a host. It does
 // not follow one that would make a POST a GET, which is no message: that is the response.
 func newHTTPClient(t *http.Transport) *http.Client {
-	return &http.Client{Transport: t, CheckRedirect: func(r *http.Request, via []*http.Request) error {
+	return &http.Client{Transport: outbound.NoSwitch(t), CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		from, to := outbound.Origin(via[len(via)-1].URL), outbound.Origin(r.URL)
 		host, plain := strings.CutPrefix(from, "http://")
 		upgrade := plain && to == "https://"+strings.TrimSuffix(host, ":80")+":443"

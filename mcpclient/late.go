@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/bridge/outbound"
 	"github.com/mcpbridge/mcpbridge/mcpclient/internal/h1"
 )
 
@@ -16,7 +17,7 @@ func (cfg *Config) roundTrip(req *http.Request) (*http.Response, error) {
 	asked := req.Context()
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(asked))
 	stop := context.AfterFunc(asked, func() { cancel(context.Cause(asked)) })
-	resp, err := cfg.http.RoundTrip(req.WithContext(ctx))
+	resp, err := outbound.NoSwitch(cfg.http).RoundTrip(req.WithContext(ctx))
 	if err != nil {
 		stop()
 		cancel(nil)

@@ -24,7 +24,7 @@ type URL struct {
 // NewURL returns a URL whose requests have headers. Nil roots are the system's.
 func NewURL(url string, headers map[string]string, roots *x509.CertPool) *URL {
 	return &URL{url: url, headers: headers, client: http.Client{
-		Transport: outbound.Transport(roots), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: outbound.NoSwitch(outbound.Transport(roots)), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 

@@ -55,7 +55,7 @@ func (g *Guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	if proxy, _ := g.transport.Proxy(r); proxy != nil {
 		r = r.WithContext(context.WithValue(r.Context(), proxied{}, true))
 	}
-	return g.transport.RoundTrip(r)
+	return noSwitch{g.transport}.RoundTrip(r)
 }
 
 // Check refuses a URL to which no request, and no browser, must be sent.

@@ -36,6 +36,23 @@ func Transport(roots *x509.CertPool) *http.Transport {
 	}
 }
 
+// NoSwitch returns a transport that refuses answers of 101 (Switching Protocols). A read of their body, which
+// is the connection, waits for the server however long the context of the request has ended.
+func NoSwitch(t *http.Transport) http.RoundTripper { return noSwitch{t} }
+
+type noSwitch struct{ *http.Transport }
+
+func (t noSwitch) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := t.Transport.RoundTrip(r)
+	if err == nil && resp.StatusCode == http.StatusSwitchingProtocols {
+		resp.Body.Close()
+		return nil, errSwitched
+	}
+	return resp, err
+}
+
+var errSwitched = errors.New("the server switches to another protocol (HTTP 101), which was not asked for")
+
 // TLS returns the TLS settings of a connection that is not made by a Transport.
 func TLS(roots *x509.CertPool) *tls.Config {
 	return &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}

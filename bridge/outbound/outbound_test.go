@@ -168,3 +168,25 @@ func get(client *http.Client, from string) (string, error) {
 	text, err := io.ReadAll(resp.Body)
 	return string(text), err
 }
+
+// TestNoSwitch: an answer that is a switch of protocols is refused, as its body has no end.
+func TestNoSwitch(t *testing.T) {
+	own := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+		io.Copy(io.Discard, conn) // until the client closes the connection
+		conn.Close()
+	}))
+	defer own.Close()
+	at, _ := url.Parse(own.URL)
+	for name, transport := range map[string]http.RoundTripper{"transport": outbound.NoSwitch(outbound.Transport(nil)), "guard": outbound.NewGuard(at, nil)} {
+		got, err := get(&http.Client{Transport: transport}, own.URL)
+		if err == nil || !strings.Contains(err.Error(), "HTTP 101") {
+			t.Errorf("%s: %q %v", name, got, err)
+		}
+	}
+}

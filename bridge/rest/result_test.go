@@ -40,7 +40,7 @@ func TestResults(t *testing.T) {
 		{"UTF-16 with a mark", 200, "application/json; charset=UTF-16", "\xfe\xff\x00{\x00}", "", text("{}") + `,"structuredContent":{}}`},
 		{"UTF-16 that is UTF-8", 200, "text/plain; charset=utf-16", "plain", "", text("plain") + "}"},
 		{"half a pair of UTF-16", 200, "text/plain; charset=utf-16be", "\x00a\xd8\x3d\x00", "", text("a\ufffd") + "}"},
-		{"unknown charset", 200, "text/plain; charset=Shift_JIS", "\x83e", "", "{\"content\":[{\"type\":\"text\",\"text\":\"\ufffde\"},"+`{"type":"text","text":"the character set of the answer, shift_jis, is not supported: � stands for what cannot be read, and other characters may be wrong"}]}`},
+		{"unknown charset", 200, "text/plain; charset=Shift_JIS", "\x83e", "", "{\"content\":[{\"type\":\"text\",\"text\":\"\ufffde\"}," + `{"type":"text","text":"the character set of the answer, shift_jis, is not supported: � stands for what cannot be read, and other characters may be wrong"}]}`},
 		{"not UTF-8", 200, "application/json", "{\"a\":\"\xe9\"}", "", `{"content":[{"type":"text","text":"{\"a\":\"�\"}"},{"type":"text","text":"the answer is not UTF-8: � stands for what cannot be read"}]}`},
 		{"Latin 1 failure", 404, "text/plain; charset=latin1", "caf\xe9", "", text("HTTP 404 Not Found\ncafé") + `,"isError":true}`},
 		{"select from Latin 2", 200, "application/json; charset=iso-8859-2", "{\"a\":\"\xb1\"}", `{"method":"GET","path":"/","select":"/a"}`, text("ą") + "}"},

@@ -246,3 +246,21 @@ func TestTimeout(t *testing.T) {
 		}
 	}
 }
+
+// An answer that is a switch of protocols ends the call: its body, the connection, has no end.
+func TestSwitch(t *testing.T) {
+	d := sourcetest.NewAPI(t, func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+		io.Copy(io.Discard, conn) // until the client closes the connection
+	})
+	tool := sourcetest.Tool(t, openAPI(t, d.URL, `{"url":"URL","retries":0}`), `{"method":"GET","path":"/"}`)
+	if r, err := tool.Call(t.Context(), json.RawMessage(`{}`)); err == nil {
+		t.Errorf("%s", r.JSON)
+	}
+}

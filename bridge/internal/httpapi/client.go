@@ -40,7 +40,7 @@ func newHTTP(roots *x509.CertPool, connections int, seeOther bool) *http.Client 
 	t.MaxResponseHeaderBytes = 256 << 10
 	return &http.Client{
 		CheckRedirect: func(req *http.Request, via []*http.Request) error { return checkRedirect(req, via, seeOther) },
-		Transport:     t,
+		Transport:     outbound.NoSwitch(t),
 	}
 }
 

@@ -103,7 +103,7 @@ func connections(cfg *config.Config) (*http.Client, error) {
 		return nil, err
 	}
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &http.Client{Transport: outbound.Transport(trusted.pool), CheckRedirect: stay}, nil
+	return &http.Client{Transport: outbound.NoSwitch(outbound.Transport(trusted.pool)), CheckRedirect: stay}, nil
 }
 
 // newModel returns the model of an entry, whose provider is reached through connect.
