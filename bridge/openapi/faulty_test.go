@@ -116,3 +116,26 @@ func TestLarge(t *testing.T) {
 		}
 	}
 }
+
+// Thousands of operations may have the same name: the import does not count from the first for each.
+func TestManyOfOneName(t *testing.T) {
+	const operations = 2000
+	var paths strings.Builder
+	for i := range operations {
+		fmt.Fprintf(&paths, `,"/%d":{"get":{"operationId":"same","responses":{}}}`, i)
+	}
+	doc := []byte(document("3.0.0", "{"+paths.String()[1:]+"}", ""))
+	var api *openapi.API
+	allocs := testing.AllocsPerRun(1, func() {
+		var err error
+		if api, err = openapi.Import(doc, openapi.Options{URL: "http://h"}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if n := len(api.Definitions); n != operations || api.Definitions[n-1].Tool.Name != "same_2000" {
+		t.Errorf("%d definitions", n)
+	}
+	if most := 500.0 * operations; allocs > most {
+		t.Errorf("%.0f allocations, want at most %.0f", allocs, most)
+	}
+}

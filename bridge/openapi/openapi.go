@@ -89,7 +89,7 @@ func Import(doc []byte, opt Options) (api *API, err error) {
 	case !slices.ContainsFunc([]string{"3.0", "3.1", "3.2"}, func(known string) bool { return strings.HasPrefix(version, known) }):
 		return nil, fmt.Errorf("unsupported version %s: expected 2.0, 3.0, 3.1 or 3.2", native.Shorten(version))
 	}
-	m := &importer{opt: opt, doc: raw, schemas: newSchemas(raw, version), api: &API{}, names: map[string]bool{}, auth: map[string]bool{}}
+	m := &importer{opt: opt, doc: raw, schemas: newSchemas(raw, version), api: &API{}, names: map[string]int{}, auth: map[string]bool{}}
 	if err := m.setURL(); err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ type importer struct {
 	doc     []byte // the document as JSON
 	schemas *schemas
 	api     *API
-	names   map[string]bool // names of the definitions so far
+	names   map[string]int  // of the definitions so far, with the number of the last one that is named after it
 	size    int             // of their schemas, in bytes
 	auth    map[string]bool // security schemes that have a note
 }

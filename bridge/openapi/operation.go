@@ -65,8 +65,10 @@ func (m *importer) importOperation(src *source) {
 	if id != "" && id != name {
 		m.note(name, RuleRenamed, "the operation is %q in the document", id)
 	}
-	for n, first := 2, name; m.names[name]; n++ {
-		if name = fmt.Sprintf("%s_%d", first, n); !m.names[name] {
+	first, n := name, max(m.names[name], 1)
+	for m.names[name] > 0 {
+		n++
+		if name = fmt.Sprintf("%s_%d", first, n); m.names[name] == 0 {
 			m.note(name, RuleRenamed, "another operation is named %s", first)
 		}
 	}
@@ -80,7 +82,8 @@ func (m *importer) importOperation(src *source) {
 		m.leaveOut(name, src, err.Error())
 		return
 	}
-	m.names[name] = true
+	m.names[name] = 1
+	m.names[first] = n
 	m.api.Definitions = append(m.api.Definitions, built)
 	if !m.opt.Secured {
 		m.security(name, src.raw)
