@@ -154,7 +154,7 @@ func run(ctx context.Context, args []string, std streams) int {
 	out := output.Keep(std.out)
 	std.out = out
 	code := runCommand(ctx, args, std)
-	if err := out.Err(); err != nil && code == exitDone && !errors.Is(err, syscall.EPIPE) { // with which the reader has enough
+	if err := out.Err(); err != nil && code == exitDone && !output.Enough(err) {
 		return exitCode(ctx, err, std.err)
 	}
 	return code
@@ -254,7 +254,7 @@ func exitCode(ctx context.Context, err error, w io.Writer) int {
 		code = exitInterrupted
 	case errors.As(err, &call):
 		code, text = callExit(call), call.Error()
-	case errors.Is(err, syscall.EPIPE): // the reader of the output, such as head, has read enough
+	case output.Enough(err):
 	default:
 		text = err.Error()
 	}

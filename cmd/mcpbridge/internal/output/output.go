@@ -2,8 +2,8 @@
 // and lines show what is waited for. A file or a pipe gets everything as it is.
 //
 // Files: output.go (the cleaned stream), help.go, progress.go (those lines), table.go (lists), queue.go (a stream
-// that nobody may read). The goroutine of a [Progress] ends with its End, that of a [Queue] when its lines
-// are written.
+// that nobody may read), enough_*.go (a reader that is gone). The goroutine of a [Progress] ends with its End, that
+// of a [Queue] when its lines are written.
 package output
 
 import (
