@@ -209,8 +209,14 @@ func (p *Process) Finish() {
 // end ends the child and its group, and waits until run is done.
 func (p *Process) end() {
 	p.stopOnce.Do(func() {
-		// Closing comes first: it also frees a writer that the child keeps waiting.
-		p.Stdin.Close()
+		// Closing comes first: it also frees a writer that the child keeps waiting. On Windows it may have to wait
+		// for that writer until the child is killed.
+		closed := make(chan struct{})
+		go func() {
+			defer close(closed)
+			p.Stdin.Close()
+		}()
+		within(settleWait, closed)
 		close(p.stop)
 	})
 	longest := max(p.grace.Stdin, 0) + 2*max(p.grace.Term, 0) + 2*killWait
