@@ -1,19 +1,22 @@
 package local
 
 import (
-	"os"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/windows"
 )
 
 func ignoreTerm() {}
 
-// runs reports whether a process with that id runs.
+// runs reports whether a process with that id runs, or ends only later than one that is being killed.
 func runs(t *testing.T, id int) bool {
 	t.Helper()
-	p, err := os.FindProcess(id)
+	p, err := windows.OpenProcess(windows.SYNCHRONIZE, false, uint32(id))
 	if err != nil {
 		return false
 	}
-	p.Release()
-	return true
+	defer windows.CloseHandle(p)
+	event, err := windows.WaitForSingleObject(p, uint32((10 * time.Second).Milliseconds()))
+	return err != nil || event != windows.WAIT_OBJECT_0
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -59,7 +60,7 @@ func child(mode string) {
 		os.Stdout.Close()
 		io.Copy(io.Discard, os.Stdin)
 	case "final output":
-		os.Stdout.WriteString(strings.Repeat("w", 60_000))
+		os.Stdout.WriteString(strings.Repeat("w", finalOutput()))
 	case "environ":
 		fmt.Print(strings.Join(os.Environ(), "\n"))
 	default:
@@ -92,4 +93,12 @@ func spawn(mode string, attr *syscall.SysProcAttr) int {
 		panic(err)
 	}
 	return cmd.Process.Pid
+}
+
+// finalOutput returns how many bytes a pipe has room for, at least.
+func finalOutput() int {
+	if runtime.GOOS == "windows" {
+		return 4_000
+	}
+	return 60_000
 }

@@ -166,11 +166,30 @@ func TestExitStatus(t *testing.T) {
 	}
 }
 
+// TestEndsAtOnce: a child that ends while it is being started has started.
+func TestEndsAtOnce(t *testing.T) {
+	c := self(t, "fail")
+	var all sync.WaitGroup
+	for range 8 { // side by side the parent is slower than some of them
+		all.Go(func() {
+			for range 5 {
+				p, err := Start(c)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				<-p.Done()
+			}
+		})
+	}
+	all.Wait()
+}
+
 func TestFinalOutputIsKept(t *testing.T) {
 	p := mustStart(t, self(t, "final output"))
 	await(t, "done", p.Done())
 	got, err := io.ReadAll(p.Stdout)
-	if err != nil || len(got) != 60_000 {
+	if err != nil || len(got) != finalOutput() {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
 }

@@ -17,11 +17,11 @@ type group struct {
 	job windows.Handle
 }
 
-// startGroup starts the child and puts it in a job. A process that the child starts before that
-// escapes the job; programs take longer to come up.
+// startGroup starts the child and puts it in a job. Until then the child is suspended: a process that it
+// started would escape the job, and a child that had already ended cannot be put in one.
 func startGroup(cmd *exec.Cmd, _ string) (*group, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{
-		CreationFlags: windows.CREATE_NEW_PROCESS_GROUP | windows.CREATE_NO_WINDOW,
+		CreationFlags: windows.CREATE_NEW_PROCESS_GROUP | windows.CREATE_NO_WINDOW | windows.CREATE_SUSPENDED,
 	}
 	if isBatch(cmd.Path) {
 		line, err := batchLine(cmd.Path, cmd.Args[1:])
@@ -39,7 +39,10 @@ func startGroup(cmd *exec.Cmd, _ string) (*group, error) {
 		return nil, err
 	}
 	if err = cmd.Start(); err == nil {
-		if err = assign(job, cmd.Process.Pid); err != nil {
+		if err = assign(job, cmd.Process.Pid); err == nil {
+			err = resumeProcess(cmd.Process.Pid)
+		}
+		if err != nil {
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
 		}
@@ -75,6 +78,39 @@ func assign(job windows.Handle, pid int) error {
 	}
 	defer windows.CloseHandle(child)
 	return os.NewSyscallError("AssignProcessToJobObject", windows.AssignProcessToJobObject(job, child))
+}
+
+// resumeProcess resumes the threads of a suspended process. It has one, and os/exec has closed its handle.
+func resumeProcess(pid int) error {
+	all, err := windows.CreateToolhelp32Snapshot(windows.TH32CS_SNAPTHREAD, 0)
+	if err != nil {
+		return os.NewSyscallError("CreateToolhelp32Snapshot", err)
+	}
+	defer windows.CloseHandle(all)
+	entry := windows.ThreadEntry32{Size: uint32(unsafe.Sizeof(windows.ThreadEntry32{}))}
+	resumed := false
+	for err = windows.Thread32First(all, &entry); err == nil; err = windows.Thread32Next(all, &entry) {
+		if entry.OwnerProcessID == uint32(pid) {
+			if err := resumeThread(entry.ThreadID); err != nil {
+				return err
+			}
+			resumed = true
+		}
+	}
+	if !resumed {
+		return os.NewSyscallError("Thread32Next", err)
+	}
+	return nil
+}
+
+func resumeThread(id uint32) error {
+	thread, err := windows.OpenThread(windows.THREAD_SUSPEND_RESUME, false, id)
+	if err != nil {
+		return os.NewSyscallError("OpenThread", err)
+	}
+	defer windows.CloseHandle(thread)
+	_, err = windows.ResumeThread(thread)
+	return os.NewSyscallError("ResumeThread", err)
 }
 
 // widen does nothing: a pipe's size is fixed when it is made.
