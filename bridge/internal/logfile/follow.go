@@ -66,7 +66,9 @@ func (f *File) followMoved() error {
 			f.moves++
 			return f.followOld(n - 1)
 		}
-		oldest = n
+		if all { // one behind a gap is of before
+			oldest = n
+		}
 	}
 	if !all { // it would be among them: another program has taken it away
 		return f.followOld(oldest)

@@ -91,37 +91,40 @@ func TestMovedByAnother(t *testing.T) {
 	})
 }
 
-// A file that another program has moved is made anew, at the latest after lookEvery. The old files are still the same.
+// A file that another program has moved is made anew, at the latest after lookEvery. The old files are still the same, also if the
+// latest of them has been removed.
 func TestMovedByStranger(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var lines []string
-		f := File{Path: filepath.Join(t.TempDir(), "f"), Most: 100, Keep: 2, Unlocked: true}
-		f.Follow = func(line []byte) { lines = append(lines, string(line)) }
-		if err := os.WriteFile(f.Old(1), []byte("old\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Open(); err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		write := func(line string) {
-			if written, err := f.Write([]byte(line)); !written || err != nil {
-				t.Fatal(written, err)
+	for old := 1; old <= 2; old++ {
+		synctest.Test(t, func(t *testing.T) {
+			var lines []string
+			f := File{Path: filepath.Join(t.TempDir(), "f"), Most: 100, Keep: 2, Unlocked: true}
+			f.Follow = func(line []byte) { lines = append(lines, string(line)) }
+			if err := os.WriteFile(f.Old(old), []byte("old\n"), 0o600); err != nil {
+				t.Fatal(err)
 			}
-		}
-		write("a\n")
-		if err := os.Rename(f.Path, f.Path+".away"); err != nil {
-			t.Skip("the system does not move an open file")
-		}
-		time.Sleep(lookEvery) // in the bubble
-		write("b\n")
-		if text, _ := os.ReadFile(f.Path); string(text) != "b\n" {
-			t.Errorf("the file has %q", text)
-		}
-		if n := strings.Count(strings.Join(lines, " "), "old"); n != 1 || f.Moves() != 0 {
-			t.Errorf("followed %q, moved %d times", lines, f.Moves())
-		}
-	})
+			if err := f.Open(); err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			write := func(line string) {
+				if written, err := f.Write([]byte(line)); !written || err != nil {
+					t.Fatal(written, err)
+				}
+			}
+			write("a\n")
+			if err := os.Rename(f.Path, f.Path+".away"); err != nil {
+				t.Skip("the system does not move an open file")
+			}
+			time.Sleep(lookEvery) // in the bubble
+			write("b\n")
+			if text, _ := os.ReadFile(f.Path); string(text) != "b\n" {
+				t.Errorf("the file has %q", text)
+			}
+			if n := strings.Count(strings.Join(lines, " "), "old"); n != 1 || f.Moves() != 0 {
+				t.Errorf("old file %d: followed %q, moved %d times", old, lines, f.Moves())
+			}
+		})
+	}
 }
 
 // What others write to a file that another program has emptied is followed.
