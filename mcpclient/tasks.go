@@ -30,7 +30,7 @@ func (s *session) creator() creator {
 // task is what a link remembers of a task.
 type task struct {
 	by      creator
-	call    int64           // which has created it; its id is the token of the task's progress on that connection
+	call    int64           // which has created it; its id is the token of the task's progress on that connection; 0 if there is none
 	token   []byte          // of the progress as the creator has it; nil if none is wanted, or passed on
 	secrets *bridge.Secrets // of the call
 }
@@ -46,9 +46,11 @@ func (l *link) taskOf(k *call, req *bridge.Request) *task {
 	if !asked && (!k.modern || l.ownsTasks(s) || !wire.TakesTasks(s.caller.Capabilities)) {
 		return nil
 	}
-	t := &task{by: s.creator(), call: k.id, secrets: req.Secrets}
-	if asked && !k.modern && !s.caller.Modern && len(k.token) <= maxToken {
-		t.token = k.token
+	t := &task{by: s.creator(), secrets: req.Secrets}
+	if asked && !k.modern && !s.caller.Modern {
+		if t.call = k.id; len(k.token) <= maxToken {
+			t.token = k.token
+		}
 	}
 	return t
 }
@@ -69,7 +71,7 @@ func (l *link) rememberTask(c *conn, t *task, result []byte) {
 	before, known := l.tasks[id]
 	l.forgetTask(id)
 	l.tasks[id] = *t
-	if t.token != nil && l.conn.Load() == c {
+	if t.call != 0 && l.conn.Load() == c {
 		l.progress[t.call] = id
 	}
 	if known && before.by.principal.Name == principal {
@@ -212,9 +214,10 @@ func (l *link) taskProgressed(c *conn, call int64, m *wire.Message) (id string, 
 	if id, ok = l.progress[call]; !ok || l.conn.Load() != c {
 		return "", false
 	}
-	t := l.tasks[id]
-	hideTexts(m, t.secrets)
-	l.notifyCreator(t.by, m.Method, m.Params.Append(nil, wire.Edit{Key: wire.ProgressToken, Value: t.token}))
+	if t := l.tasks[id]; t.token != nil {
+		hideTexts(m, t.secrets)
+		l.notifyCreator(t.by, m.Method, m.Params.Append(nil, wire.Edit{Key: wire.ProgressToken, Value: t.token}))
+	}
 	return id, true
 }
 

@@ -119,21 +119,28 @@ func TestTaskProgress(t *testing.T) {
 	}
 }
 
-// The progress of a task extends the call that waits for its result.
+// The progress of a task extends the call that waits for its result, also if the caller wants none, or has a token that is too
+// long to be remembered.
 func TestTaskProgressExtends(t *testing.T) {
 	sourcetest.NoLeaks(t)
-	synctest.Test(t, func(t *testing.T) {
-		p, network := newProgressingTask(), peer.NewNetwork()
-		p.pause = func() { time.Sleep(2 * time.Second) }
-		c := openOn(t, network, mcpclient.Config{URL: "ws" + strings.TrimPrefix(p.Serve(t, network), "http") + "/ws", Timeout: 3 * time.Second})
-		begin, _ := wire.SplitParams([]byte(`{"name":"begin","arguments":{},"task":{},"_meta":{"progressToken":"t"}}`))
-		result, _ := wire.SplitParams([]byte(`{"taskId":"a"}`))
-		for _, req := range []*bridge.Request{{Method: wire.MethodToolsCall, Params: &begin, Target: "begin"}, {Method: wire.MethodTasksResult, Params: &result}} {
-			if r := c.session.Do(t.Context(), req); r.Err != nil {
-				t.Errorf("%s: %v", req.Method, r.Err)
+	for _, meta := range []string{`,"_meta":{"progressToken":"t"}`, ``, `,"_meta":{"progressToken":"` + strings.Repeat("t", 2000) + `"}`} {
+		synctest.Test(t, func(t *testing.T) {
+			p, network := newProgressingTask(), peer.NewNetwork()
+			p.pause = func() { time.Sleep(2 * time.Second) }
+			c := openOn(t, network, mcpclient.Config{URL: "ws" + strings.TrimPrefix(p.Serve(t, network), "http") + "/ws", Timeout: 3 * time.Second})
+			other, told := c.told("other")
+			begin, _ := wire.SplitParams([]byte(`{"name":"begin","arguments":{},"task":{}` + meta + `}`))
+			result, _ := wire.SplitParams([]byte(`{"taskId":"a"}`))
+			for _, req := range []*bridge.Request{{Method: wire.MethodToolsCall, Params: &begin, Target: "begin"}, {Method: wire.MethodTasksResult, Params: &result}} {
+				if r := other.session.Do(t.Context(), req); r.Err != nil {
+					t.Errorf("%.40s: %s: %v", meta, req.Method, r.Err)
+				}
 			}
-		}
-	})
+			if n := strings.Count(told(), wire.NotificationProgress); (n > 0) != strings.Contains(meta, `"t"`) {
+				t.Errorf("%.40s: it is told of progress %d times", meta, n)
+			}
+		})
+	}
 }
 
 // told is another caller, and what it is notified of.
