@@ -205,6 +205,22 @@ func TestLostRegistrationOfAll(t *testing.T) {
 	visit(eve, cause, 3)
 }
 
+// TestNoTokenIsAskedFor: after a login that was not finished, or whose answer was refused, the next one asks the
+// authorization server for no token before it has an answer of its own.
+func TestNoTokenIsAskedFor(t *testing.T) {
+	f, store := newFake(t), newMemory()
+	for range 2 {
+		c := f.client(t, store)
+		_, cause := c.Refused(t.Context(), "", 401, refusal("Bearer"), true)
+		if _, err := c.Visit(t.Context(), "https://bridge.example.com/login/callback", "some-id", cause); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if slices.Contains(f.requests, "POST /token") {
+		t.Errorf("a token was asked for: %q", f.requests)
+	}
+}
+
 func TestRenewalFails(t *testing.T) {
 	f, store := newFake(t), newMemory()
 	c := f.client(t, store)

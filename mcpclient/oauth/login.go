@@ -192,11 +192,15 @@ func (l *login) keep(ctx context.Context) error {
 
 // isLost reports whether the authorization server has forgotten the client that was registered there: the person
 // would see an error of its page, and nothing would come back. It presents a code that was not given, and the
-// client is looked at first (RFC 6749, section 5.2). A client is not lost while a token that it has got is good.
+// client is looked at first (RFC 6749, section 5.2). Of a client with a token it asks only when that was refused, of
+// one without only where the client serves all principals: nothing may follow a login that was not accepted.
 func (l *login) isLost(ctx context.Context, ended *token) bool {
-	ch := l.challenged.Load()
-	refused := ch != nil && ch.fault != "insufficient_scope"
-	if l.client.Redirect == "" || ended != nil && (!refused || ended.Client != l.client.ID) {
+	ask := l.cfg.Identity != ""
+	if ended != nil {
+		ch := l.challenged.Load()
+		ask = ch != nil && ch.fault != "insufficient_scope" && ended.Client == l.client.ID
+	}
+	if l.client.Redirect == "" || !ask {
 		return false
 	}
 	err := l.post(ctx, l.authority.TokenEndpoint, l.authority.Issuer, l.client, url.Values{
