@@ -18,7 +18,6 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/clients"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/edit"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/tokens"
 )
 
@@ -84,11 +83,11 @@ func (e *clientEditor) connect(c *clients.Client, cfg *config.Config, flags conn
 	}
 	entry := clients.Entry{Args: []string{"stdio", "--config", cfg.Path}}
 	var err error
-	issued, held := false, "" // the token of an entry that is replaced by a command
+	issued, held, made := false, "", "" // the token of an entry that is replaced by a command, and the same if connect has made it
 	if flags.http || flags.ws {
 		entry, issued, err = e.urlEntry(c, cfg, files, flags.ws)
 	} else {
-		held = tokenIn(files, c.Name, madeFor(c, cfg.Issued))
+		held, made = tokenIn(files, c.Name, cfg.Issued), tokenIn(files, c.Name, madeFor(c, cfg.Issued))
 		entry.Command, err = executable()
 	}
 	if err != nil {
@@ -113,8 +112,12 @@ func (e *clientEditor) connect(c *clients.Client, cfg *config.Config, flags conn
 	if issued && !written { // nobody has it
 		return tokens.RemoveClient(cfg.TokenFile(), c.Name)
 	}
-	if held != "" && tokenIn(e.files(c, isTouched), c.Name, cfg.Issued) == "" { // no file has it any more
+	switch {
+	case held == "" || tokenIn(e.files(c, isTouched), c.Name, cfg.Issued) != "": // a file still has it
+	case made != "":
 		e.endToken(c, cfg.Path)
+	default:
+		e.noteToken(c, cfg.Path)
 	}
 	return nil
 }
@@ -203,7 +206,7 @@ func (e *clientEditor) issue(c *clients.Client, cfg *config.Config) (string, err
 	text, done := rand.Text(), "would make"
 	if !e.dryRun {
 		var err error
-		if text, err = tokens.Create(cfg.TokenFile(), made); err != nil {
+		if text, err = e.flags.issue(cfg, made); err != nil {
 			return "", usagef("connect: %v", err)
 		}
 		done = "made"
@@ -246,9 +249,8 @@ func runDisconnect(ctx context.Context, args []string, std streams) error {
 	return e.end(append([]clientResult{}, e.results...))
 }
 
-// revoke removes the token of a client that connect has made. given is the config's path as the command line has it.
-func (e *clientEditor) revoke(c *clients.Client, files []*clients.File, given string) {
-	path := given
+// revoke removes the token of a client that connect has made.
+func (e *clientEditor) revoke(c *clients.Client, files []*clients.File, path string) {
 	if path == "" {
 		var err error
 		if path, err = config.DefaultPath(); err != nil {
@@ -280,9 +282,9 @@ func (e *clientEditor) revoke(c *clients.Client, files []*clients.File, given st
 	case e.dryRun:
 	case tokenIn(files, c.Name, madeFor(c, issued)) != "", e.hadToken(files, madeFor(c, issued)):
 		e.endToken(c, path)
-		e.noteToken(c, given) // another one
+		e.noteToken(c, path) // another one
 	default:
-		e.noteToken(c, given)
+		e.noteToken(c, path)
 	}
 }
 
@@ -299,12 +301,10 @@ func madeFor(c *clients.Client, issued []tokens.Token) (made []tokens.Token) {
 // noteToken names a token of a client that is left: a file that is no longer what connect has made of it may have had it, or
 // connect has not made it.
 func (e *clientEditor) noteToken(c *clients.Client, path string) {
-	remove := "mcpbridge token remove " + c.Name
-	if path != "" {
-		remove += " --config " + hint.ShellWord(path)
-	} else {
+	if path == "" {
 		path, _ = config.DefaultPath()
 	}
+	remove := e.flags.tokenRemoval(c.Name)
 	issued, _ := tokens.Read(tokens.Path(path))
 	switch {
 	case e.project:

@@ -57,7 +57,7 @@ func runTokenCreate(_ context.Context, args []string, std streams) error {
 		until := now.Add(lasts)
 		made.Expires = &until
 	}
-	text, err := tokens.Create(cfg.TokenFile(), made)
+	text, err := f.issue(cfg, made)
 	if err != nil {
 		return usagef("token create: %v", err)
 	}
@@ -78,6 +78,24 @@ func runTokenCreate(_ context.Context, args []string, std streams) error {
 		output.Item(std.err, "", "from now on serve asks every client for a token")
 	}
 	return nil
+}
+
+// issue makes a token for a config.
+func (f *sourceFlags) issue(cfg *config.Config, made tokens.Token) (string, error) {
+	text, err := tokens.Create(cfg.TokenFile(), made)
+	if errors.Is(err, tokens.ErrTaken) {
+		err = fmt.Errorf("there is a token for %s: remove it first (%s)", made.Name, f.tokenRemoval(made.Name))
+	}
+	return text, err
+}
+
+// tokenRemoval returns the command that removes a token of the config that the command line has.
+func (f *sourceFlags) tokenRemoval(name string) string {
+	command := "mcpbridge token remove " + hint.ShellWord(name)
+	if path := f.Lookup("config").Value.String(); path != "" {
+		command += " --config " + hint.ShellWord(path)
+	}
+	return command
 }
 
 // lifetime reads a time in days, or as Go writes them.

@@ -118,6 +118,9 @@ func checkName(name string) error {
 	return nil
 }
 
+// ErrTaken is the error of Create for a name that has a token.
+var ErrTaken = errors.New("there is a token of that name")
+
 // Create adds a token to a file, and returns its text, which is kept nowhere.
 func Create(path string, added Token) (text string, err error) {
 	if err := checkName(added.Name); err != nil {
@@ -128,7 +131,7 @@ func Create(path string, added Token) (text string, err error) {
 	added.SHA256 = hex.EncodeToString(sum[:])
 	return text, change(path, func(all []Token) ([]Token, error) {
 		if slices.ContainsFunc(all, func(t Token) bool { return t.Name == added.Name }) {
-			return nil, fmt.Errorf("there is a token for %s: remove it first (mcpbridge token remove %s)", added.Name, added.Name)
+			return nil, ErrTaken
 		}
 		return append(all, added), nil
 	})
