@@ -197,7 +197,7 @@ func (l *commandLineSoFar) positional(ctx context.Context, command string) []can
 		if first {
 			return candidates(shells...)
 		}
-	case "connect", "disconnect", "import":
+	case "connect", "disconnect", "import", "init":
 		var names []candidate
 		for _, c := range clients.All() {
 			names = append(names, candidate{c.Name, c.Title})
@@ -211,11 +211,17 @@ func (l *commandLineSoFar) positional(ctx context.Context, command string) []can
 		return candidates(serverNames(l.config)...)
 	case "token remove":
 		return candidates(tokenNames(l.config)...)
+	case "secret rm":
+		return candidates(secretNames(l.config)...)
 	}
 	if !first {
 		return nil
 	}
 	switch command {
+	case "secret set":
+		return candidates(secretNames(l.config)...)
+	case "approvals decide", "approvals show":
+		return approvalIDs(ctx, l.config, command == "approvals decide")
 	case "pins", "pins accept":
 		return candidates(serverNames(l.config)...)
 	case "tools call", "policy test":

@@ -17,6 +17,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/policy"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
@@ -212,6 +213,32 @@ func tokenNames(configFile string) (names []string) {
 		names = append(names, t.Name)
 	}
 	return names
+}
+
+// secretNames returns the names of secrets to which a config refers: to read those that are kept may ask the user for a keychain.
+func secretNames(configFile string) []string {
+	path, err := config.Find(configFile)
+	if err != nil {
+		return nil
+	}
+	text, err := file.ReadRegular(path, maxConfig)
+	if err != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(usesIn(path, string(text))))
+}
+
+// approvalIDs returns the approvals of what runs, or those that are to be decided about, with what they are for.
+func approvalIDs(ctx context.Context, configFile string, undecided bool) (ids []candidate) {
+	r := newRemote("approvals", "", "", streams{out: io.Discard, err: io.Discard})
+	r.config = configFile
+	known, _, _ := r.approvals(ctx) // of programs that have answered
+	for _, a := range known {
+		if !undecided || a.State == policy.Pending {
+			ids = append(ids, candidate{a.ID, a.Target})
+		}
+	}
+	return ids
 }
 
 // configNames returns the names in objects of a config, also of one with faults.
