@@ -22,7 +22,7 @@ func runInit(ctx context.Context, args []string, std streams) error {
 	switch {
 	case err != nil:
 		return err
-	case *yes:
+	case *yes, e.dryRun:
 	case e.asJSON || !output.IsTerminal(std.in):
 		return usagef("init: asks before it changes anything: run it on a terminal, or mcpbridge init --yes (--dry-run shows what that would do)")
 	}
@@ -38,7 +38,7 @@ func runInit(ctx context.Context, args []string, std streams) error {
 	}
 	in := terminal.NewLines(std.in)
 	return e.setUp(ctx, named, target, func(question string) (bool, error) {
-		if *yes {
+		if *yes || e.dryRun {
 			return true, nil
 		}
 		return e.agrees(ctx, in, question)
