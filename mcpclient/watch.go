@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/scope"
@@ -112,11 +113,20 @@ func (l *link) endWatch(ctx context.Context, req *bridge.Request, s *session, w 
 		return empty() // the next connection is not asked for it; endTurn ends a listen
 	}
 	l.setWatched(w, nil)
-	reply, lost := c.do(ctx, req, s)
-	if lost != nil {
-		return empty() // with the connection
+	var end time.Time
+	for attempt := 1; ; attempt++ {
+		reply, lost := c.do(ctx, req, s)
+		if lost == nil {
+			return reply
+		}
+		again := l.outlast(ctx, c, &end)
+		switch {
+		case !c.alive():
+			return empty() // with the connection
+		case !again || attempt == maxAttempts:
+			return l.notWatched(lost.cause, req)
+		}
 	}
-	return reply
 }
 
 // takeTurn waits for the turn to ask the server about a resource; endTurn ends it. It fails when

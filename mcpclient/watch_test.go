@@ -2,6 +2,7 @@ package mcpclient_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -378,6 +379,25 @@ func TestUnsubscribeEndsWithConnection(t *testing.T) {
 		if st := c.client.Status(); st.State != mcpclient.Idle {
 			t.Errorf("it is started: %+v", st)
 		}
+	})
+}
+
+// It is repeated on a connection that goes on without its answer: the server may send updates still.
+func TestUnsubscribeIsRepeated(t *testing.T) {
+	upstreams(t, true, func(t *testing.T, u *upstream, cfg mcpclient.Config) {
+		if strings.HasPrefix(cfg.URL, "ws") {
+			t.Skip("the connection ends with the answer")
+		}
+		c := u.open(t, cfg)
+		begun := c.ask(t.Context(), wire.MethodSubscribe, res)
+		u.next(t, wire.MethodSubscribe, res).agree()
+		c.agreed(begun)
+		ended := c.ask(t.Context(), wire.MethodUnsubscribe, res)
+		a := u.next(t, wire.MethodUnsubscribe, res)
+		a.Drop()
+		a.end()
+		u.next(t, wire.MethodUnsubscribe, res).agree()
+		c.agreed(ended)
 	})
 }
 
