@@ -70,6 +70,7 @@ type link struct {
 	about   atomic.Pointer[[]byte]                             // what a lazy server has said of itself, as conn.described; nil if that is not known
 	line    atomic.Pointer[string]                             // of standard error, the last one of the latest connection; nil without one
 	used    atomic.Int64                                       // when the latest call of a lazy server ended, in Unix ns
+	saving  sync.Mutex                                         // held while file is written
 
 	mu        sync.Mutex // guards the fields below
 	sessions  map[*session]struct{}

@@ -389,8 +389,11 @@ func (l *link) loadLists() {
 	}
 }
 
-// saveLists writes the lists of a lazy server to its file.
+// saveLists writes the lists of a lazy server to its file. Two of them may have changed at once: what is written last has
+// both.
 func (l *link) saveLists() {
+	l.saving.Lock()
+	defer l.saving.Unlock()
 	about := l.about.Load()
 	if l.file == "" || about == nil {
 		return
