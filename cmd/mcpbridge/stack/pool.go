@@ -135,7 +135,7 @@ func (d *definition) env() map[string]string {
 }
 
 // listFile returns the file that stores the lists of a lazy server, or "". A server may list something else for other
-// headers, with other variables, or in another working folder.
+// credentials, with other variables, or in another working folder.
 func (d *definition) listFile() string {
 	cache, err := os.UserCacheDir()
 	if !d.Lazy || err != nil {
@@ -146,7 +146,7 @@ func (d *definition) listFile() string {
 		program = d.program()
 		dir, _ = filepath.Abs(d.Dir)
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []any{d.Name, d.URL, d.Headers, program, d.Command, d.Env, dir}))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []any{d.Name, d.URL, d.Headers, d.identity, program, d.Command, d.Env, dir}))
 	return filepath.Join(cache, "mcpbridge", "lists", hex.EncodeToString(sum[:8])+".json")
 }
 

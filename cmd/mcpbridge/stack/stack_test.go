@@ -30,27 +30,27 @@ func TestSettleTime(t *testing.T) {
 // What is kept of a lazy server is for all that decides what it lists.
 func TestListFile(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
-	command := mcpclient.Config{Name: "x", Command: []string{"files"}, Dir: "a", Lazy: true}
-	url := mcpclient.Config{Name: "x", URL: "https://example.com/mcp", Lazy: true}
+	command := definition{Config: mcpclient.Config{Name: "x", Command: []string{"files"}, Dir: "a", Lazy: true}}
+	url := definition{Config: mcpclient.Config{Name: "x", URL: "https://example.com/mcp", Lazy: true}}
 	for _, c := range []struct {
 		name   string
-		of     mcpclient.Config
-		change func(*mcpclient.Config)
+		of     definition
+		change func(*definition)
 		same   bool
 	}{
-		{"nothing", command, func(*mcpclient.Config) {}, true},
-		{"timeout", command, func(c *mcpclient.Config) { c.Timeout = time.Hour }, true},
-		{"folder", command, func(c *mcpclient.Config) { c.Dir = "b" }, false},
-		{"variable", command, func(c *mcpclient.Config) { c.Env = map[string]string{"TOOLSETS": "all"} }, false},
-		{"argument", command, func(c *mcpclient.Config) { c.Command = []string{"files", "-w"} }, false},
-		{"folder of a URL", url, func(c *mcpclient.Config) { c.Dir = "b" }, true},
-		{"header", url, func(c *mcpclient.Config) { c.Headers = map[string]string{"Authorization": "Bearer other"} }, false},
-		{"URL", url, func(c *mcpclient.Config) { c.URL += "/2" }, false},
+		{"nothing", command, func(*definition) {}, true},
+		{"timeout", command, func(d *definition) { d.Timeout = time.Hour }, true},
+		{"folder", command, func(d *definition) { d.Dir = "b" }, false},
+		{"variable", command, func(d *definition) { d.Env = map[string]string{"TOOLSETS": "all"} }, false},
+		{"argument", command, func(d *definition) { d.Command = []string{"files", "-w"} }, false},
+		{"folder of a URL", url, func(d *definition) { d.Dir = "b" }, true},
+		{"header", url, func(d *definition) { d.Headers = map[string]string{"Authorization": "Bearer other"} }, false},
+		{"client of OAuth", url, func(d *definition) { d.identity = "other" }, false},
+		{"URL", url, func(d *definition) { d.URL += "/2" }, false},
 	} {
-		one := definition{Config: c.of}
-		other := one
-		c.change(&other.Config)
-		if a, b := one.listFile(), other.listFile(); a == "" || (a == b) != c.same {
+		other := c.of
+		c.change(&other)
+		if a, b := c.of.listFile(), other.listFile(); a == "" || (a == b) != c.same {
 			t.Errorf("another %s: %s and %s", c.name, a, b)
 		}
 	}
