@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/policy"
@@ -44,6 +45,7 @@ type Pool struct {
 	calls      callRecord
 	books      books
 	lending    *web.Lending
+	sweep      sync.Once // of the files of lists
 
 	mu      sync.Mutex // guards clients, and their users, and placed
 	clients map[[sha256.Size]byte]*pooled
@@ -150,6 +152,27 @@ func (d *definition) listFile() string {
 	return filepath.Join(cache, "mcpbridge", "lists", hex.EncodeToString(sum[:8])+".json")
 }
 
+// maxListFiles is how many files of lists are kept: a server has another one for each principal, and for each token.
+const maxListFiles = 1000
+
+// sweepLists removes the oldest files of a folder beyond maxListFiles.
+func sweepLists(folder string) {
+	files, err := os.ReadDir(folder)
+	if err != nil || len(files) <= maxListFiles {
+		return
+	}
+	written := map[string]time.Time{}
+	for _, f := range files {
+		if info, err := f.Info(); err == nil { // else it is gone
+			written[f.Name()] = info.ModTime()
+		}
+	}
+	slices.SortFunc(files, func(a, b os.DirEntry) int { return written[b.Name()].Compare(written[a.Name()]) })
+	for _, f := range files[maxListFiles:] {
+		_ = os.Remove(filepath.Join(folder, f.Name())) // another process may have done so
+	}
+}
+
 // take returns the client for a definition, which is made if no Stack uses it. give returns it.
 func (p *Pool) take(d definition) *use {
 	u, key := &use{sampler: d.Sampling}, d.key()
@@ -158,6 +181,9 @@ func (p *Pool) take(d definition) *use {
 	if u.pooled = p.clients[key]; u.pooled == nil {
 		u.pooled = &pooled{key: key}
 		p.clients[key], d.ListFile = u.pooled, d.listFile()
+		if d.ListFile != "" {
+			p.sweep.Do(func() { sweepLists(filepath.Dir(d.ListFile)) })
+		}
 		if d.Env = d.env(); d.Sampling != nil {
 			d.Sampling = u.pooled.sample
 		}

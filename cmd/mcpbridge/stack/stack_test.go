@@ -1,6 +1,9 @@
 package stack
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -53,5 +56,33 @@ func TestListFile(t *testing.T) {
 		if a, b := c.of.listFile(), other.listFile(); a == "" || (a == b) != c.same {
 			t.Errorf("another %s: %s and %s", c.name, a, b)
 		}
+	}
+}
+
+// Of the files of lists the newest stay, whatever they are called.
+func TestSweepLists(t *testing.T) {
+	folder, now := t.TempDir(), time.Now()
+	name := func(i int) string { return filepath.Join(folder, fmt.Sprintf("%d.json", i)) }
+	write := func(i int) {
+		if err := os.WriteFile(name(i), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(name(i), now, now.Add(-time.Duration(i)*time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range maxListFiles {
+		write(i)
+	}
+	sweepLists(folder)
+	if left, _ := os.ReadDir(folder); len(left) != maxListFiles {
+		t.Fatalf("%d files are left of %d", len(left), maxListFiles)
+	}
+	write(maxListFiles)
+	write(maxListFiles + 1)
+	sweepLists(folder)
+	left, _ := os.ReadDir(folder)
+	if _, err := os.Stat(name(maxListFiles - 1)); err != nil || len(left) != maxListFiles {
+		t.Errorf("%d files are left, and of the oldest that was to stay: %v", len(left), err)
 	}
 }
