@@ -33,7 +33,7 @@ func tokenCommand(f *sourceFlags, args []string, most int) (cfg *config.Config, 
 	return f.loadConfig(*path)
 }
 
-func runTokenCreate(_ context.Context, args []string, std streams) error {
+func runTokenCreate(ctx context.Context, args []string, std streams) error {
 	f := newFlags("token create", "token create NAME [flags]", "Makes a token with which NAME may use serve, and prints it. It is kept nowhere: the\nfile beside the config has only its hash.", std)
 	profiles := f.StringArray("profile", nil, "let it have only this `PROFILE`; may be repeated")
 	life := f.String("expires", "", "let it expire after this `TIME`, as in 30d or 12h (default: never)")
@@ -70,6 +70,7 @@ func runTokenCreate(_ context.Context, args []string, std streams) error {
 	if err != nil { // nobody has it
 		return errors.Join(err, tokens.Remove(cfg.TokenFile(), made.Name))
 	}
+	f.tellReload(ctx, cfg) // so that the token is good when the command ends
 	if *asJSON {
 		return nil
 	}
@@ -144,7 +145,7 @@ func printTokens(w io.Writer, list []tokens.Token) error {
 	return table.Flush()
 }
 
-func runTokenRemove(_ context.Context, args []string, std streams) error {
+func runTokenRemove(ctx context.Context, args []string, std streams) error {
 	f := newFlags("token remove", "token remove NAME…", "Removes tokens that token create has made. Clients that use one are shut out at once.", std)
 	cfg, err := tokenCommand(f, args, len(args))
 	if err != nil {
@@ -153,6 +154,7 @@ func runTokenRemove(_ context.Context, args []string, std streams) error {
 	if err := tokens.Remove(cfg.TokenFile(), f.Args()...); err != nil {
 		return usagef("token remove: %v", err)
 	}
+	f.tellReload(ctx, cfg)
 	warnOfSize(cfg, std.err)
 	for _, name := range f.Args() {
 		fmt.Fprintf(std.out, "removed the token of %s\n", name)
