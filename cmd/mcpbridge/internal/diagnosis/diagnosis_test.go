@@ -108,6 +108,10 @@ func TestNext(t *testing.T) {
 		{Failure{URL: "http://x", Reason: "HTTP 501 Not Implemented: <!DOCTYPE HTML>"}, "path"},
 		{Failure{URL: "http://x", Reason: "HTTP 401 Unauthorized"}, "headers"},
 		{Failure{URL: "http://x", Reason: "dial tcp 127.0.0.1:1: connect: connection refused"}, "start that server"},
+		{Failure{URL: "http://x", Reason: "the metadata of its authorization server: http://y/.well-known/z: dial tcp 127.0.0.1:1: connect: connection refused"}, "its authorization server runs"},
+		{Failure{URL: "http://x", Reason: "its token cannot be renewed: http://y/token: dial tcp: lookup y: no such host"}, "its authorization server runs"},
+		{Failure{URL: "http://x", Reason: "https://y gives no token: invalid_client (HTTP 401)"}, `correct "oauth"`},
+		{Failure{URL: "http://x", Reason: "https://y gives no token: https://y/token: x509: certificate signed by unknown authority"}, "tls"},
 		{Failure{URL: "http://x", Reason: "something else"}, "log"},
 	} {
 		if got := c.failure.Next(); !strings.Contains(got, c.want) {

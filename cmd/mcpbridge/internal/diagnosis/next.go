@@ -26,8 +26,9 @@ const printed = "printed instead of a message"
 const WithoutToken = "and this one has come without"
 
 const (
-	noFile   = `correct the path in "args": relative ones begin in the folder that the server starts in ("cwd")`
-	noServer = `that is no MCP server on stdio, or it needs other "args" to be one`
+	noFile       = `correct the path in "args": relative ones begin in the folder that the server starts in ("cwd")`
+	ownAuthority = `if the certificate is from an authority of your own, name its file as "tls": {"ca": …} in the config`
+	noServer     = `that is no MCP server on stdio, or it needs other "args" to be one`
 )
 
 // ofReasons has what to do about the reasons that the bridge gives, and ofOutputs about what servers
@@ -40,13 +41,15 @@ var (
 		{[]string{"interpreter named in its first line"}, "install the interpreter that the script's first line names"},
 		{[]string{WithoutToken}, "call it as a client that has an access token"},
 		{[]string{`"credentials": "identity" needs oauth`}, `remove "credentials", or write https:// in its URL and remove its Authorization header and "oauth": false`},
+		{[]string{"x509"}, ownAuthority},
+		{[]string{"metadata of its authorization server", "has no metadata: expected it at", "gives no token", "token cannot be renewed"}, `see that its authorization server runs and can be reached from here; if it refuses, correct "oauth" in the config`},
 		{[]string{"http 401", "http 403"}, `the server wants credentials: put them in "headers", as in "Authorization": "Bearer ${TOKEN}"`},
 		{[]string{"<!doctype html", "http 404", "http 405"}, "correct the path of the URL: many servers have /mcp, older ones /sse"},
 		{[]string{"connection refused"}, "start that server, or correct the host and port of its URL"},
 		{[]string{"no such host", "server misbehaving"}, "correct the host name of the URL, or connect to its network"},
 		{[]string{"does not look like a tls handshake", "http response to https client"}, "write http:// instead of https:// in its URL"},
 		{[]string{"i/o timeout", "no route to host", "network is unreachable"}, "check the network, and whether a proxy or a firewall is in the way"},
-		{[]string{"x509", "certificate"}, `if the certificate is from an authority of your own, name its file as "tls": {"ca": …} in the config`},
+		{[]string{"certificate"}, ownAuthority},
 		{[]string{"no answer within"}, `if it is still installing, give it more time: --connect-timeout 5m, or "connectTimeout": "5m" in its config; else correct its "args": an MCP server answers at once`},
 		{[]string{"exit status 127"}, `a program that it starts is not installed or not in its PATH: install it, or give the server "env": {"PATH": …}`},
 		{[]string{"refused initialize"}, "that is no MCP server, or it needs other \"args\" to be one"},
