@@ -179,13 +179,16 @@ func (a *addition) run(ctx context.Context) error {
 		return err
 	}
 	switch {
-	case a.checked.WantsLogin && !a.flags.asJSON && output.IsTerminal(a.std.in):
+	case a.checked.WantsLogin && a.mayLogIn():
 		return runLogin(ctx, []string{a.flags.name, "--config", a.path}, a.std)
 	case !a.checked.OK:
 		return &exitError{code: exitFailed}
 	}
 	return nil
 }
+
+// mayLogIn reports whether add goes on with the login that a server wants.
+func (a *addition) mayLogIn() bool { return !a.flags.asJSON && output.IsTerminal(a.std.in) }
 
 // alone returns the config with the new server only.
 func (a *addition) alone() (*config.Config, error) {
@@ -213,11 +216,11 @@ func (a *addition) alone() (*config.Config, error) {
 // connect connects the server once, and decides whether its clients can share it.
 func (a *addition) connect(ctx context.Context, cfg *config.Config) error {
 	server := cfg.Servers[0]
-	out := a.std.out
+	std := a.std
 	if a.flags.asJSON {
-		out = io.Discard
+		std.out = io.Discard
 	}
-	checked, err := connectOnce(ctx, a.flags.sourceFlags, cfg, out, a.std.err)
+	checked, err := connectOnce(ctx, a.flags.sourceFlags, cfg, std, a.mayLogIn())
 	if err != nil {
 		return err
 	}

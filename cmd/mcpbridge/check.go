@@ -134,6 +134,8 @@ type checker struct {
 	machine *diagnosis.Machine
 	out     io.Writer
 	report  checkReport
+
+	loginNext bool // a server that wants a login gets it next, and is not said to have failed
 }
 
 // servers connects the servers, as a client that lets them ask everything.
@@ -153,7 +155,9 @@ func (c *checker) servers(ctx context.Context, stderr io.Writer) {
 	c.await(ctx, progress, func(st *stack.ServerState) {
 		took := progress.Remove(st.Name)
 		checked := c.server(ctx, st, took)
-		progress.Above(func() { checked.print(c.out, stateLine(st)) })
+		if !(checked.WantsLogin && c.loginNext) {
+			progress.Above(func() { checked.print(c.out, stateLine(st)) })
+		}
 		c.report.Servers = append(c.report.Servers, checked)
 	})
 	order := func(name string) int {

@@ -36,8 +36,9 @@ func only(cfg *config.Config, keep func(name string) bool) *config.Config {
 }
 
 // connectOnce connects the servers of a config, which have been added to it, as a client that lets
-// them ask everything. It prints what check does, and returns that in the order of the config.
-func connectOnce(ctx context.Context, f *sourceFlags, cfg *config.Config, out, stderr io.Writer) ([]checkedServer, error) {
+// them ask everything. It prints what check does, and returns that in the order of the config. Of a server that wants
+// a login it prints nothing if that comes next.
+func connectOnce(ctx context.Context, f *sourceFlags, cfg *config.Config, std streams, loginNext bool) ([]checkedServer, error) {
 	alone := *cfg
 	alone.Servers = slices.Clone(cfg.Servers)
 	for i := range alone.Servers {
@@ -45,13 +46,13 @@ func connectOnce(ctx context.Context, f *sourceFlags, cfg *config.Config, out, s
 		s.ConnectTimeout = cmp.Or(f.timeout, s.ConnectTimeout)
 		s.Sharing = "session" // so that check does not advise it
 	}
-	p, err := newWaiting(f, &alone, stack.Options{Once: true}, stderr)
+	p, err := newWaiting(f, &alone, stack.Options{Once: true}, std.err)
 	if err != nil {
 		return nil, err
 	}
 	defer p.close()
-	c := &checker{program: p, machine: diagnosis.This(), out: out}
-	c.servers(ctx, stderr)
+	c := &checker{program: p, machine: diagnosis.This(), out: std.out, loginNext: loginNext}
+	c.servers(ctx, std.err)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -200,9 +201,9 @@ func (e *clientEditor) tryServers(ctx context.Context, i *clients.Import, list [
 	cfg = only(cfg, func(name string) bool {
 		return slices.ContainsFunc(list, func(a clients.Addition) bool { return a.Name == name })
 	})
-	out := e.std.out
+	std := e.std
 	if e.asJSON {
-		out = io.Discard
+		std.out = io.Discard
 	}
 	works := map[string]bool{} // in a dry run all that would be connected
 	for _, s := range cfg.Servers {
@@ -210,7 +211,7 @@ func (e *clientEditor) tryServers(ctx context.Context, i *clients.Import, list [
 	}
 	var checked []checkedServer
 	if len(cfg.Servers) > 0 && !e.dryRun {
-		if checked, err = connectOnce(ctx, e.flags, cfg, out, e.std.err); err != nil {
+		if checked, err = connectOnce(ctx, e.flags, cfg, std, false); err != nil {
 			return nil, nil, err
 		}
 	}
