@@ -84,6 +84,7 @@ func (p *Provider) Turn(ctx context.Context, req *providers.Request, emit func(p
 	turn, err := p.inner.Turn(within, p.request(g, req), func(ev providers.Event) {
 		if ev.Type == providers.EventThinkingDelta {
 			r.scanner.hasThought()
+			r.emitLater()
 		}
 		if ev.Type != providers.EventTextDelta {
 			emit(ev)
@@ -145,7 +146,16 @@ func (r *reader) piece(p piece) {
 		r.later = append(r.later, ev)
 		return
 	}
+	r.emitLater()
 	r.emit(ev)
+}
+
+// emitLater emits the events that turn out to be of no thought.
+func (r *reader) emitLater() {
+	for _, ev := range r.later {
+		r.emit(ev)
+	}
+	r.later = nil
 }
 
 // rethink makes thinking of all that was read. What looks like a call in it is none.
@@ -176,9 +186,7 @@ func (r *reader) close(stop providers.Stop) {
 		r.scanner.write(text)
 		r.scanner.close()
 	}
-	for _, ev := range r.later {
-		r.emit(ev)
-	}
+	r.emitLater()
 }
 
 // deltas are the events for the pieces of a turn.

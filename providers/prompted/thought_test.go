@@ -35,6 +35,8 @@ func TestLoneEnd(t *testing.T) {
 		{"no thought", "m", "</think>\n\nHello.", providers.StopEnd, "text \"\\n\\nHello.\"", "text_delta \n\nHello."},
 		{"Command-A", "m", "hm<|END_THINKING|>Hello.", providers.StopEnd, "thinking \"hm\"\ntext \"Hello.\"", "text_delta hmHello."},
 		{"words about the mark", "m", "Write </think> behind it, or `</think>`.", providers.StopEnd, "text \"Write </think> behind it, or `</think>`.\"", "text_delta Write </think> behind it, or `</think>`."},
+		{"a mark behind a call", "m", addCall + "\nSo: <think> begins one.\nIt ends.", providers.StopEnd, "call call_1_0 add {}\ntext \"\\nSo: <think> begins one.\\nIt ends.\"",
+			"arguments_delta call_1_0 add {}\ntext_delta \nSo: <think> begins one.\nIt ends."},
 		{"a second mark", "m", "<think>hm</think>So:\n</think>\n", providers.StopEnd, "thinking \"hm\"\ntext \"So:\\n</think>\\n\"", "thinking_delta hm\ntext_delta So:\n</think>\n"},
 	} {
 		for _, silent := range []bool{false, true} {
