@@ -14,6 +14,7 @@ type interpreter struct {
 	runs     string   // options whose value is executed; --name stands for its abbreviations too
 	loads    string   // those of runs that do not take the place of an operand that is executed
 	values   string   // other options with a value
+	sticks   string   // letters of options whose value is the rest of their element, if that has one
 	operands operands // elements that are not options and are executed
 	permutes bool     // options may come after operands, too
 	opens    string   // letters of options that make the operands files, and a file "id|" a command
@@ -49,11 +50,12 @@ var interpreters = []interpreter{
 
 	// Languages. The first operand is a script, unless an option has the text.
 	{names: "python pythonw py pypy ipython", runs: "-c -m", values: "-W -X -Q --check-hash-based-pycs", operands: firstText, input: 1},
-	{names: "perl", runs: "-e -E -M -m -x", loads: "-M -m -x", values: "-I -F -C -D", opens: "np", operands: firstText, input: 1},
+	{names: "timeit", runs: "-s --setup", values: "-n -r -u --number --repeat --unit", operands: allOperands}, // python -m timeit
+	{names: "pdb cprofile runpy", runs: "-c -m", loads: "-c", values: "-o -s", operands: firstText},
+	{names: "perl", runs: "-e -E -M -m -x -F", loads: "-M -m -x -F", values: "-I", sticks: "CDi", opens: "np", operands: firstText, input: 1},
 	{names: "ruby jruby", runs: "-e -r", loads: "-r", values: "-I -C -E -K -F", operands: firstText, input: 1},
 	{names: "node nodejs tsx ts-node coffee qjs", runs: "-e -p -pe -r --eval --print --require --import --loader --experimental-loader --env-file --env-file-if-exists",
-		loads: "-r --require --import --loader --experimental-loader --env-file --env-file-if-exists", values: "-C --conditions --input-type --title --icu-data-dir --openssl-config --disable-warning --trace-event-categories --tsconfig",
-		operands: firstText, words: true, input: 1},
+		loads: "-r --require --import --loader --experimental-loader --env-file --env-file-if-exists", values: nodeValues, operands: firstText, words: true, input: 1},
 	{names: "bun", runs: bunRuns, loads: bunLoads, values: bunValues, operands: firstText, words: true, input: 1},
 	{names: "bun", sub: "run", runs: bunRuns, loads: bunLoads, values: bunValues, operands: firstAlways, words: true},
 	{names: "deno", runs: denoRuns, loads: denoRuns, values: denoValues, operands: firstAlways, words: true, input: 1},
@@ -61,7 +63,7 @@ var interpreters = []interpreter{
 	{names: "deno", sub: "eval repl", operands: allOperands},
 	{names: "npm pnpm yarn", sub: "run run-script task", values: npmValues, operands: firstAlways},
 	{names: "lua luajit texlua", runs: "-e -l", loads: "-l", operands: firstText, input: 1},
-	{names: "php", runs: "-r -B -R -E -f -F -z -a -d --define --run --process-begin --process-code --process-end --file --process-file", loads: "-d -z -a --define", values: "-c -t", operands: firstText, input: 1},
+	{names: "php", runs: "-r -B -R -E -f -F -z -a -d --define --run --process-begin --process-code --process-end --file --process-file", loads: "-d -z -a --define", values: "-c -t -S", operands: firstText, input: 1},
 	{names: "rscript r", runs: "-e -f --file", operands: firstText, words: true, input: 1},
 	{names: "julia", runs: "-e -E -L -m --eval --print --load", loads: "-L --load", values: "-p -t -J", operands: firstText, input: 1},
 	{names: "tclsh wish expect", runs: "-c -f -b", values: "-encoding", operands: firstText, words: true, input: 1},
@@ -151,12 +153,14 @@ var interpreters = []interpreter{
 
 	// The same for packages and environments.
 	{names: "uvx", runs: uvRuns, loads: uvRuns, values: uvValues, wraps: true},
-	{names: "npx pnpx bunx dnx", runs: "-c -p --call --package --script-shell --node-options", values: "-w -i " + npmValues, wraps: true},
-	{names: "npm pnpm yarn", runs: "--script-shell --node-options", values: "-C -F -w " + npmValues, operands: firstAlways},
+	{names: "npx pnpx bunx dnx", runs: "-c -p --call --package --script-shell --node-options", values: "-w -i -C " + npmValues, wraps: true},
+	{names: "npm", runs: "--script-shell --node-options", values: "-C -w " + npmValues, operands: firstAlways},
+	{names: "pnpm yarn", runs: "--script-shell --node-options", values: "-C -F " + npmValues, operands: firstAlways},
 	{names: "uv", runs: "-p --python", values: uvValues, operands: firstAlways},
 	{names: "pipx poetry pipenv pdm hatch conda mamba micromamba bundle rbenv pyenv asdf mise nix",
 		values: "-C -F -w --prefix --filter --workspace --cwd --dir --directory --project --registry --userconfig", operands: firstAlways},
-	{names: "npm pnpm yarn bun", sub: "exec dlx x", runs: "-c -p --call --package --script-shell --node-options --allow-build", values: "-w " + npmValues, wraps: true},
+	{names: "npm", sub: "exec x", runs: "-c -p --call --package --script-shell --node-options", values: "-C -w " + npmValues, wraps: true},
+	{names: "pnpm yarn bun", sub: "exec dlx x", runs: "-c -p --call --package --script-shell --node-options --allow-build", values: "-C -F " + npmValues, wraps: true},
 	{names: "uv", sub: "run", runs: uvRuns, loads: uvRuns, values: uvValues, wraps: true},
 	{names: "pipx poetry pipenv pdm hatch conda mamba micromamba nix", sub: "run", runs: "--spec --python --expr --file",
 		values: "-n -p --name --prefix --cwd --index-url --default-index --package --project --directory --env-file --group --extra", wraps: true},
@@ -184,12 +188,14 @@ var interpreters = []interpreter{
 	{names: "nix-shell", runs: "-p -E --run --command --expr --packages", values: "-A -I --arg --argstr --attr", operands: firstAlways},
 
 	// The same for containers; an image is a program, too.
-	{names: "docker podman nerdctl kubectl oc", values: "-H -c -l -n -s -v --host --context --config --log-level --namespace --server --kubeconfig --cluster --user --token --connection --url --root --runroot --runtime --storage-driver --storage-opt --cgroup-manager --identity --ssh --tmpdir --volumepath --network-config-dir --hooks-dir --module --out --data-root --cni-path --cni-netconfpath --address --snapshotter --certificate-authority --client-certificate --client-key --as --as-group --as-uid --cache-dir --password --username --request-timeout --tls-server-name --profile --profile-output --log-file", operands: firstAlways},
+	{names: "docker podman nerdctl", values: "-H -c -l -n --host --context --config --log-level --namespace --connection --url --root --runroot --runtime --storage-driver --storage-opt --cgroup-manager --identity --ssh --tmpdir --volumepath --network-config-dir --hooks-dir --module --out --data-root --cni-path --cni-netconfpath --address --snapshotter", operands: firstAlways},
+	{names: "kubectl oc", values: kubectlValues, operands: firstAlways},
 	{names: "docker podman nerdctl", sub: "compose container", values: "-f -p --file --profile --project-name --project-directory --env-file --ansi --parallel --progress", operands: firstAlways},
 	{names: "docker podman nerdctl", sub: "run create", runs: "--entrypoint --health-cmd", values: containerValues, operands: firstAlways, wraps: true, skips: 1},
 	{names: "docker podman nerdctl", sub: "exec", values: "-e -u -w --env --env-file --user --workdir --detach-keys --index", wraps: true, skips: 1},
-	{names: "kubectl oc", sub: "exec", values: "-c -n -f --container --namespace --context --kubeconfig --filename --pod-running-timeout", wraps: true, skips: 1},
-	{names: "kubectl oc", sub: "run debug", runs: "--image --overrides", values: "-c -n -l --container --namespace --context --kubeconfig --env --labels --port --restart --target --profile", wraps: true, skips: 1},
+	{names: "kubectl oc", sub: "exec", values: "-c -f --container --filename --pod-running-timeout " + kubectlValues, wraps: true, skips: 1},
+	{names: "kubectl oc", sub: "run debug", runs: "--image --overrides --set-image --custom",
+		values: "-c -f -k -l -o --annotations --container --copy-to --env --field-manager --filename --grace-period --image-pull-policy --kustomize --labels --output --override-type --pod-running-timeout --port --restart --target --template --timeout " + kubectlValues, wraps: true, skips: 1},
 }
 
 // containerValues are the options of docker run that have a value.
@@ -197,6 +203,10 @@ const containerValues = "-a -c -e -h -l -m -p -u -v -w --add-host --annotation -
 	"--device --dns --domainname --env --env-file --expose --gpus --group-add --hostname --ip --ipc --label --label-file --link --log-driver --log-opt --mac-address --memory --memory-swap " +
 	"--mount --name --net --network --network-alias --pid --pids-limit --platform --publish --pull --restart --runtime --security-opt --shm-size --stop-signal --stop-timeout --sysctl " +
 	"--tmpfs --ulimit --user --userns --uts --volume --volumes-from --workdir"
+
+// kubectlValues are the options of all commands of kubectl that have a value.
+const kubectlValues = "-n -s -v --as --as-group --as-uid --as-user-extra --cache-dir --certificate-authority --client-certificate --client-key --cluster --context --kubeconfig --log-file " +
+	"--namespace --password --profile --profile-output --request-timeout --server --tls-server-name --token --user --username --vmodule"
 
 // soxEffects are the names behind which sox has no more files.
 const soxEffects = "allpass band bandpass bandreject bass bend biquad channels chorus compand contrast dcshift deemph delay dither divide dolbyb downsample earwax echo echos " +
@@ -209,27 +219,39 @@ const (
 	// -c and -b are those of uvx.
 	uvValues = "-C -P -f -i -c -b --allow-insecure-host --build-constraint --build-constraints --cache-dir --color --config-file --config-setting --config-settings --config-settings-package " +
 		"--constraint --constraints --default-index --directory --env-file --exclude-newer --exclude-newer-package --extra --extra-index-url --find-links --fork-strategy " +
-		"--group --index --index-strategy --index-url --keyring-provider --link-mode --no-binary-package --no-build-isolation-package --no-build-package --no-extra --no-group " +
-		"--no-sources-package --only-group --overrides --package --prerelease --project --python-fetch --python-platform --python-preference --refresh-package --reinstall-package " +
+		"--group --index --index-strategy --index-url --keyring-provider --link-mode --no-binary-package --no-build-isolation-package --no-build-package --no-editable-package --no-extra --no-group " +
+		"--no-sources-package --only-group --overrides --package --prerelease --prerelease-package --project --python-fetch --python-platform --python-preference --refresh-package --reinstall-package " +
 		"--resolution --torch-backend --trusted-host --upgrade-group --upgrade-package"
 )
 
 // npmValues are the options of npm, pnpm, yarn and bun that have a value.
-const npmValues = "--audit-level --before --ca --cache --cafile --cert --config --config.cache-dir --cwd --dir --directory --env-file --filter --filter-prod --global-bin-dir --globalconfig --https-proxy " +
-	"--include --key --local-address --location --loglevel --logs-dir --max-old-space-size --modules-dir --network-concurrency --node-version --noproxy --omit --otp --prefix --project --proxy --registry " +
-	"--reporter --scope --store-dir --tag --use-node-version --userconfig --virtual-store-dir --workspace --workspace-concurrency"
+const npmValues = "--allow-scripts --audit-level --before --ca --cache --cafile --cert --config --config.cache-dir --cpu --cwd --dir --directory --env-file --fetch-retries " +
+	"--fetch-retry-factor --fetch-retry-maxtimeout --fetch-retry-mintimeout --fetch-timeout --filter --filter-prod --global-bin-dir --globalconfig --http-proxy --https-proxy " +
+	"--include --install-strategy --key --libc --local-address --location --lockfile-version --loglevel --logs-dir --max-old-space-size --maxsockets --min-release-age " +
+	"--min-release-age-exclude --minimum-release-age --modules-dir --network-concurrency --node-version --noproxy --npmrc-auth-file --omit --os --otp --prefix --project " +
+	"--proxy --registry --reporter --scope --state-dir --store-dir --tag --use-node-version --user-agent --userconfig --virtual-store-dir --workspace --workspace-concurrency"
+
+// nodeValues are the options of node that have a value.
+const nodeValues = "--allow-fs-read --allow-fs-write --conditions --cpu-prof-dir --cpu-prof-interval --cpu-prof-name --debug-port --diagnostic-dir --disable-proto --disable-warning " +
+	"--dns-result-order --experimental-default-type --heap-prof-dir --heap-prof-interval --heap-prof-name --heapsnapshot-near-heap-limit --heapsnapshot-signal --icu-data-dir " +
+	"--input-type --inspect-port --inspect-publish-uid --max-http-header-size --network-family-autoselection-attempt-timeout --openssl-config --redirect-warnings --report-dir " +
+	"--report-directory --report-filename --report-signal --secure-heap --secure-heap-min --test-concurrency --test-name-pattern --test-reporter --test-reporter-destination " +
+	"--test-shard --test-timeout --title --tls-cipher-list --tls-keylog --trace-event-categories --trace-event-file-pattern --tsconfig --unhandled-rejections --use-largepages " +
+	"--v8-pool-size --watch-path -C"
 
 // The options of bun and deno.
 const (
-	bunRuns    = "-e -p -r --eval --print --preload --require --import --config --env-file --shell"
-	bunLoads   = "-r --preload --require --import --config --env-file --shell"
-	bunValues  = "-d -l --conditions --cwd --define --drop --elide-lines --extension-order --filter --install --jsx-factory --jsx-fragment --jsx-import-source --jsx-runtime --loader --main-fields --port --title --tsconfig-override"
+	bunRuns   = "-e -p -r --eval --print --preload --require --import --config --env-file --shell"
+	bunLoads  = "-r --preload --require --import --config --env-file --shell"
+	bunValues = "-F -d -l --conditions --console-depth --cpu-prof-dir --cpu-prof-interval --cpu-prof-name --cron-period --cron-title --cwd --define --disable-warning --dns-result-order --drop --elide-lines " +
+		"--extension-order --feature --fetch-preconnect --filter --heap-prof-dir --heap-prof-interval --heap-prof-name --install --jsx-factory --jsx-fragment --jsx-import-source --jsx-runtime --loader " +
+		"--main-fields --max-http-header-size --port --redirect-warnings --title --tsconfig-override --unhandled-rejections --user-agent --watch-kill-signal"
 	denoRuns   = "--preload --require --import-map"
-	denoValues = "-c -L --cert --config --ext --location --log-level --seed"
+	denoValues = "-c -L --cert --conditions --config --ext --inspect-publish-uid --location --lock --log-level --min-dep-age --node-modules-linker --seed"
 )
 
 // flags have no value, although their names begin the name of an option that has one.
-const flags = "--detach --global --inspect --login --no-binary --no-build --no-build-isolation --no-sources --refresh --reinstall --tls --upgrade"
+const flags = "--all --audit --cpu-prof --detach --global --heap-prof --inspect --login --no-binary --no-build --no-build-isolation --no-editable --no-sources --refresh --reinstall --test --tls --upgrade --watch"
 
 // anyOperands is more operands than a program has.
 const anyOperands = 1 << 20
@@ -430,6 +452,8 @@ func (w *walk) option(arg string) (runs, next bool) {
 		switch {
 		case letter == '{':
 			return w.runs != "", false
+		case strings.ContainsRune(w.sticks, letter):
+			return strings.Contains(rest, "{"), false
 		case hasWord(w.runs, option):
 			w.hasText = w.hasText || !hasWord(w.loads, option)
 			return true, rest == ""

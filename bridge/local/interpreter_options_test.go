@@ -185,6 +185,37 @@ bun {x}
 bun --smol run {x}
 deno run {x}
 deno {x}
+perl -C -ne print {x}
+perl -i.save -ne print {x}
+perl -F{x} -ane print
+python -m timeit {x}
+python3 -m timeit -n 5 {x}
+python -m cProfile -o f {x}
+python -m pdb -c next {x}
+php -S :80 {x}
+pnpm -w exec sh -c {x}
+pnpm exec -w {x}
+pnpm -w add a {x}
+pnpm -C d exec sh -c {x}
+pnpm dlx -C d {x}
+npx -C d {x}
+npx --all {x}
+npx --min-release-age 7 {x}
+bunx --minimum-release-age 7 {x}
+bun -F a run {x}
+bun --user-agent a {x}
+deno run --lock l {x}
+deno run --conditions c {x}
+node --watch {x}
+node --watch-path d {x}
+node --test {x}
+node --test-reporter spec {x}
+node --unhandled-rejections strict {x}
+uv run --no-editable {x}
+uv run --prerelease-package a {x}
+kubectl exec --cluster c pod -- {x}
+kubectl --as a exec --as-group g pod -- sh -c {x}
+kubectl run a --image i --field-manager m -- {x}
 `
 	optionData = `
 uv --cache-dir /c run script.py {x}
@@ -243,5 +274,19 @@ bun a.ts {x}
 bun run build {x}
 xargs -I X grep {x}
 stdbuf -oL ls {x}
+perl -C a.pl {x}
+python -m cProfile a.py {x}
+python -m cProfile -m a {x}
+php -S :80 -t {x}
+pnpm -w list {x}
+pnpm -w exec prettier {x}
+npx --audit prettier {x}
+node --watch a.js {x}
+node --cpu-prof a.js {x}
+node --watch-path d a.js {x}
+deno run --lock l a.ts {x}
+uv run --no-editable a.py {x}
+kubectl exec --cluster c pod -- ls {x}
+kubectl run a --image i --field-manager m -- ls {x}
 `
 )
