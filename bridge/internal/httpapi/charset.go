@@ -24,20 +24,16 @@ func toUTF8(res *http.Response, body []byte, cut bool, most int) (text []byte, i
 		return body, cut, ""
 	}
 	text = body
-	if order := utf16Order(charset, body); order != nil && (!utf8.Valid(body) || bytes.IndexByte(body, 0) >= 0) {
+	if order := utf16Order(charset, body); order != nil && (!isUTF8(body, cut) || bytes.IndexByte(body, 0) >= 0) {
 		text = fromUTF16(body, order)
-	} else if table := tableOf(charset); table != nil && !utf8.Valid(body) {
+	} else if table := tableOf(charset); table != nil && !isUTF8(body, cut) {
 		text = fromTable(body, table)
 	}
 	if len(text) > most {
 		text, cut = []byte(native.Whole(string(text[:most]))), true
 	}
-	whole := text
-	if cut {
-		whole = []byte(native.Whole(string(text)))
-	}
 	switch {
-	case utf8.Valid(whole):
+	case isUTF8(text, cut):
 		return text, cut, ""
 	case charset == "" || charset == "utf-8" || charset == "utf8":
 		return text, cut, "the answer is not UTF-8: \ufffd stands for what cannot be read"
@@ -45,25 +41,27 @@ func toUTF8(res *http.Response, body []byte, cut bool, most int) (text []byte, i
 	return text, cut, "the character set of the answer, " + native.Shorten(charset) + ", is not supported: \ufffd stands for what cannot be read, and other characters may be wrong"
 }
 
+// isUTF8 reports whether a body, which may be cut within a character, is UTF-8.
+func isUTF8(body []byte, cut bool) bool {
+	return utf8.Valid(body) || cut && utf8.ValidString(native.Whole(string(body)))
+}
+
 // utf16Order returns the order of the bytes of UTF-16, nil for another charset. A byte order mark
 // counts more than the name (WHATWG, Encoding, section 6).
 func utf16Order(charset string, body []byte) binary.ByteOrder {
-	var order binary.ByteOrder
-	switch charset {
-	case "utf-16", "utf-16le", "unicode", "unicodefeff", "csunicode", "ucs-2", "iso-10646-ucs-2":
-		order = binary.LittleEndian
-	case "utf-16be", "unicodefffe":
-		order = binary.BigEndian
-	default:
-		return nil
-	}
 	switch {
 	case bytes.HasPrefix(body, []byte("\xff\xfe")):
 		return binary.LittleEndian
 	case bytes.HasPrefix(body, []byte("\xfe\xff")):
 		return binary.BigEndian
 	}
-	return order
+	switch charset {
+	case "utf-16", "utf-16le", "unicode", "unicodefeff", "csunicode", "ucs-2", "iso-10646-ucs-2":
+		return binary.LittleEndian
+	case "utf-16be", "unicodefffe":
+		return binary.BigEndian
+	}
+	return nil
 }
 
 func fromUTF16(body []byte, order binary.ByteOrder) []byte {
