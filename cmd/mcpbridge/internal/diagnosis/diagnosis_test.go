@@ -98,6 +98,7 @@ func TestNext(t *testing.T) {
 		{Failure{Command: Command{Path: "x"}, Reason: "exit status 3"}, "in a shell"},
 		{Failure{Command: Command{Path: "npx -y x"}, Reason: `command "npx -y x" not found in PATH (is it installed?)`}, "only npx"},
 		{Failure{Command: Command{Path: "x", Dir: "/none"}, Reason: "working directory /none does not exist"}, "cwd"},
+		{Failure{Command: Command{Path: "x"}, Reason: "sandbox: read: /none: no such file or directory"}, "that path"},
 		{Failure{Command: Command{Path: "/tmp"}, Reason: `command "/tmp" is a directory`}, "in that folder"},
 		{Failure{Command: Command{Path: "x"}, Reason: "exit status 127", Output: "/usr/bin/env: ‘ruby’: No such file or directory"}, "PATH"},
 		{Failure{Command: Command{Path: "python3"}, Reason: "exit status 1", Output: "ModuleNotFoundError: No module named 'x'"}, "not installed"},

@@ -36,6 +36,7 @@ const (
 var (
 	ofReasons = []step{
 		{[]string{"working directory"}, `correct "cwd" in its config`},
+		{[]string{"sandbox: read: ", "sandbox: write: "}, `correct that path in "sandbox" of its config`},
 		{[]string{"is a directory"}, "name the program in that folder as the command"},
 		{[]string{"is not executable"}, "chmod +x the file, or name its interpreter as the command"},
 		{[]string{"interpreter named in its first line"}, "install the interpreter that the script's first line names"},
