@@ -1,9 +1,11 @@
 package mcpserver
 
 import (
+	"bufio"
 	"context"
 	"encoding/binary"
 	"net"
+	"net/http"
 	"slices"
 	"syscall"
 	"time"
@@ -22,16 +24,16 @@ const copiedFrame = 8 << 10
 type frameWriter struct {
 	life    context.Context // after whose end a large message gets no more time
 	conn    net.Conn
-	taken   func() // is called when the client has taken a part of a large message
-	gathers bool   // the connection writes net.Buffers at once
+	busy    chan struct{} // of its controlConn
+	taken   func()        // is called when the client has taken a part of a large message
+	gathers bool          // the connection writes net.Buffers at once
 	parts   net.Buffers
-	until   time.Time     // the deadline of writes
-	busy    chan struct{} // holds a token while a large message is written, or a control frame beside it
+	until   time.Time // the deadline of writes
 }
 
-func newFrameWriter(life context.Context, conn net.Conn, taken func()) *frameWriter {
-	_, gathers := conn.(syscall.Conn)
-	return &frameWriter{life: life, conn: conn, taken: taken, gathers: gathers, busy: make(chan struct{}, 1)}
+func newFrameWriter(life context.Context, conn *controlConn, taken func()) *frameWriter {
+	_, gathers := conn.Conn.(syscall.Conn)
+	return &frameWriter{life: life, conn: conn.Conn, busy: conn.busy, taken: taken, gathers: gathers}
 }
 
 // extend gives the next write its time.
@@ -102,13 +104,6 @@ func (f *frameWriter) writeLarge(msg *wire.Buffer) error {
 	return nil
 }
 
-// control writes a control frame for the connection's reader, not within a large message.
-func (f *frameWriter) control(write func() error) error {
-	f.busy <- struct{}{}
-	defer func() { <-f.busy }()
-	return write()
-}
-
 func (f *frameWriter) copies(msg *wire.Buffer) bool { return len(msg.B) <= copiedFrame || !f.gathers }
 
 const maxFrameHeader = 10 // bytes, of a frame of a server
@@ -125,4 +120,38 @@ func appendFrameHeader(dst []byte, length int) []byte {
 	default:
 		return binary.BigEndian.AppendUint64(append(dst, len64), uint64(length))
 	}
+}
+
+// controlConn is a connection as its reader has it: the control frames that it writes, also of its own accord at what it
+// cannot read, come between large messages.
+type controlConn struct {
+	net.Conn
+	busy   chan struct{} // holds a token while a large message is written, or a control frame beside it
+	within time.Duration // bounds the next write, from when it is its turn
+}
+
+// SetWriteDeadline implements net.Conn.
+func (c *controlConn) SetWriteDeadline(t time.Time) error {
+	c.within = time.Until(t)
+	return nil
+}
+
+// Write implements net.Conn.
+func (c *controlConn) Write(b []byte) (int, error) {
+	c.busy <- struct{}{}
+	defer func() { <-c.busy }()
+	c.Conn.SetWriteDeadline(time.Now().Add(c.within))
+	return c.Conn.Write(b)
+}
+
+// controlUpgrade makes the connection of a request that is upgraded a controlConn.
+type controlUpgrade struct{ http.ResponseWriter }
+
+// Hijack implements http.Hijacker.
+func (u controlUpgrade) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffers, err := http.NewResponseController(u.ResponseWriter).Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	return &controlConn{Conn: conn, busy: make(chan struct{}, 1), within: writeTime}, buffers, nil
 }

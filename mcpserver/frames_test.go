@@ -31,16 +31,13 @@ func TestFrames(t *testing.T) {
 	}
 	for _, gathers := range []bool{true, false} {
 		s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			conn, err := (&websocket.Upgrader{}).Upgrade(w, r, nil)
+			conn, err := (&websocket.Upgrader{}).Upgrade(controlUpgrade{w}, r, nil)
 			if err != nil {
 				t.Error(err)
 				return
 			}
 			defer conn.Close()
-			f := newFrameWriter(t.Context(), conn.NetConn(), func() {})
-			conn.SetPingHandler(func(text string) error {
-				return f.control(func() error { return conn.WriteControl(websocket.PongMessage, []byte(text), time.Time{}) })
-			})
+			f := newFrameWriter(t.Context(), conn.NetConn().(*controlConn), func() {})
 			var reader sync.WaitGroup
 			reader.Go(func() { conn.ReadMessage() }) // answers pings
 			defer reader.Wait()
@@ -95,26 +92,7 @@ func TestLongMessagesOfSlowClient(t *testing.T) {
 
 func testLongMessages(t *testing.T, queue int) {
 	long := strings.Repeat("x", 6<<20)
-	p, network := newMade(t, Options{QueueBytes: queue}, func(_ context.Context, req *bridge.Request) bridge.Reply {
-		if req.Method != wire.MethodToolsCall {
-			return bridge.Result([]byte(`{"capabilities":{}}`), nil)
-		}
-		return bridge.Result([]byte(`{"content":[{"type":"text","text":"`+long+`"}]}`), nil)
-	}), peer.NewNetwork()
-	web := httptest.NewUnstartedServer(p.Handler())
-	web.Listener.Close()
-	web.Listener = network
-	web.Start()
-	defer web.Close()
-	d := websocket.Dialer{Subprotocols: []string{wire.Subprotocol}, NetDialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
-		conn, err := network.Dial(ctx, "tcp", addr)
-		return slowReader{conn}, err
-	}}
-	conn, _, err := d.DialContext(t.Context(), "ws"+strings.TrimPrefix(web.URL, "http")+"/ws", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := dialMade(t, Options{QueueBytes: queue}, long, func(conn net.Conn) net.Conn { return slowReader{conn} })
 	conn.SetPingHandler(func(string) error { return nil })
 	answers := make(chan string, 10)
 	go func() {
@@ -156,6 +134,62 @@ func testLongMessages(t *testing.T, queue int) {
 	conn.Close()
 	for range answers { // until the reader has ended
 	}
+}
+
+// A client that sends what cannot be read, or ends the connection, gets the rest of a long message first, in whose frame there is
+// no place for a close frame.
+func TestCloseAfterLongMessage(t *testing.T) {
+	for name, bad := range map[string][]byte{
+		"a message that is too long": {0x81, 0xff, 0x7f, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+		"a frame of no kind":         {0x83, 0x80, 0, 0, 0, 0},
+		"a close frame":              {0x88, 0x80, 0, 0, 0, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			long := strings.Repeat("x", 6<<20)
+			conn := dialMade(t, Options{}, long, func(conn net.Conn) net.Conn { return conn })
+			conn.WriteMessage(websocket.TextMessage, fmt.Appendf(nil, hello, "{}"))
+			conn.ReadMessage()
+			conn.WriteMessage(websocket.TextMessage, []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}`))
+			synctest.Wait() // the answer is under way
+			if _, err := conn.NetConn().Write(bad); err != nil {
+				t.Fatal(err)
+			}
+			if _, got, err := conn.ReadMessage(); err != nil || !strings.Contains(string(got), long) {
+				t.Errorf("%s: the answer is %.100s, %v", name, got, err)
+			}
+			if _, _, err := conn.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseMessageTooBig, websocket.CloseProtocolError, websocket.CloseNoStatusReceived) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+}
+
+// dialMade connects to a server whose tool answers a text.
+func dialMade(t *testing.T, o Options, text string, around func(net.Conn) net.Conn) *websocket.Conn {
+	p, network := newMade(t, o, func(_ context.Context, req *bridge.Request) bridge.Reply {
+		if req.Method != wire.MethodToolsCall {
+			return bridge.Result([]byte(`{"capabilities":{}}`), nil)
+		}
+		return bridge.Result([]byte(`{"content":[{"type":"text","text":"`+text+`"}]}`), nil)
+	}), peer.NewNetwork()
+	web := httptest.NewUnstartedServer(p.Handler())
+	web.Listener.Close()
+	web.Listener = network
+	web.Start()
+	t.Cleanup(web.Close)
+	d := websocket.Dialer{Subprotocols: []string{wire.Subprotocol}, NetDialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
+		conn, err := network.Dial(ctx, "tcp", addr)
+		if err != nil {
+			return nil, err
+		}
+		return around(conn), nil
+	}}
+	conn, _, err := d.DialContext(t.Context(), "ws"+strings.TrimPrefix(web.URL, "http")+"/ws", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
 }
 
 // slowReader takes a second to read 64 KiB.

@@ -45,7 +45,7 @@ func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.sessions.endSession(d.session)
-	conn, err := up.Upgrade(w, r, nil)
+	conn, err := up.Upgrade(controlUpgrade{w}, r, nil)
 	if err != nil {
 		return // Upgrade has answered
 	}
@@ -53,14 +53,14 @@ func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 	if !until.IsZero() {
 		defer time.AfterFunc(time.Until(until), func() { d.box.end(errExpired); conn.SetReadDeadline(time.Now().Add(writeTime)) }).Stop()
 	}
-	frames := newFrameWriter(s.ctx, conn.NetConn(), func() {
+	frames := newFrameWriter(s.ctx, conn.NetConn().(*controlConn), func() {
 		d.box.parts.Add(1)
 		conn.SetReadDeadline(time.Now().Add(silentTime)) // no ping can be sent that it would answer
 	})
 	if !s.start(func() { d.writeFrames(conn, frames) }) {
 		d.writeFrames(conn, frames) // the Server is closing: that it says so is all there is to write
 	}
-	d.close(d.readFrames(conn, frames))
+	d.close(d.readFrames(conn))
 }
 
 // identifyWS is identify for a connection: by header, subprotocol or ticket.
@@ -85,7 +85,7 @@ func (s *Server) identifyWS(r *http.Request, offered []string) (identity, time.T
 // silentTime is after how long a client of which nothing was read is gone.
 const silentTime = 3*keepAlive + time.Second
 
-func (d *duplex) readFrames(conn *websocket.Conn, frames *frameWriter) error {
+func (d *duplex) readFrames(conn *websocket.Conn) error {
 	var until time.Time // the deadline of reads
 	alive := func(string) error {
 		now := time.Now()
@@ -97,14 +97,8 @@ func (d *duplex) readFrames(conn *websocket.Conn, frames *frameWriter) error {
 	}
 	conn.SetPongHandler(alive)
 	conn.SetPingHandler(func(text string) error { // its deadline replaces that of other writes
-		frames.control(func() error {
-			return conn.WriteControl(websocket.PongMessage, []byte(text), time.Now().Add(writeTime))
-		})
+		conn.WriteControl(websocket.PongMessage, []byte(text), time.Now().Add(writeTime))
 		return nil
-	})
-	answerClose := conn.CloseHandler()
-	conn.SetCloseHandler(func(code int, text string) error {
-		return frames.control(func() error { return answerClose(code, text) })
 	})
 	conn.SetReadLimit(int64(d.server.opts().MessageBytes)) // refuses a frame by the length it announces
 	c := counter{account: d.account, done: d.box.done, patience: roomTime}
@@ -153,7 +147,7 @@ func (a *arriving) Read(b []byte) (int, error) {
 func (d *duplex) writeFrames(conn *websocket.Conn, frames *frameWriter) {
 	defer conn.Close()
 	// The server does not wait for a client that does not read.
-	defer context.AfterFunc(d.server.ctx, func() { conn.NetConn().SetWriteDeadline(time.Now().Add(time.Second)) })()
+	defer context.AfterFunc(d.server.ctx, func() { frames.conn.SetWriteDeadline(time.Now().Add(time.Second)) })()
 	err := d.box.drain(nil, frames.write, func() error {
 		return conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTime))
 	})
