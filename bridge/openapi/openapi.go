@@ -137,7 +137,13 @@ type importer struct {
 }
 
 func (m *importer) note(tool, rule, format string, args ...any) {
-	m.api.Notes = append(m.api.Notes, toolformat.Note{Tool: tool, Rule: rule, Text: fmt.Sprintf(format, args...)})
+	m.api.Notes = append(m.api.Notes, newNote(tool, rule, format, args...))
+}
+
+// newNote returns a note on one line: the names of a document may have line breaks, with which they would begin others.
+func newNote(tool, rule, format string, args ...any) toolformat.Note {
+	text := fmt.Sprintf(format, args...)
+	return toolformat.Note{Tool: tool, Rule: rule, Text: strings.Join(strings.Fields(text), " ")}
 }
 
 // maxURL bounds the URL of a document's server, in bytes.

@@ -114,12 +114,12 @@ func list(object []byte, key string) [][]byte {
 
 // leaveOut notes an operation that cannot be a tool.
 func (m *importer) leaveOut(name string, src *source, why string) {
-	m.api.LeftOut = append(m.api.LeftOut, toolformat.Note{Tool: name, Rule: ruleLeftOut, Text: fmt.Sprintf("%s %s is left out: %s", src.method, src.route, why)})
+	m.api.LeftOut = append(m.api.LeftOut, newNote(name, ruleLeftOut, "%s %s is left out: %s", src.method, src.route, why))
 }
 
 // leaveOutPath notes a path whose operations cannot be tools.
 func (m *importer) leaveOutPath(route string, why error) {
-	m.api.LeftOut = append(m.api.LeftOut, toolformat.Note{Rule: ruleLeftOut, Text: fmt.Sprintf("the path %s is left out: %v", native.Shorten(route), why)})
+	m.api.LeftOut = append(m.api.LeftOut, newNote("", ruleLeftOut, "the path %s is left out: %v", native.Shorten(route), why))
 }
 
 func matches(patterns []string, s string) bool {

@@ -368,7 +368,7 @@ func (c *checker) rest(ctx context.Context) {
 	}
 	put := func(front string, texts []string) {
 		for _, text := range texts {
-			output.Item(c.out, front, terminal.Inline(text))
+			output.Item(c.out, front, terminal.Clean(text))
 		}
 	}
 	put("FAIL ", faults)

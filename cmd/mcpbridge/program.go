@@ -172,7 +172,7 @@ func (p *program) reportServer(w io.Writer, st *stack.ServerState) (down bool) {
 func (p *program) reportTools(w io.Writer) (missing bool) {
 	for _, problem := range p.Problems() {
 		missing = missing || problem.LeftOut
-		output.Item(w, "", "mcpbridge: "+terminal.Inline(problem.Text))
+		output.Item(w, "", "mcpbridge: "+terminal.Clean(problem.Text))
 	}
 	return missing
 }
