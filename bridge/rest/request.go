@@ -146,7 +146,9 @@ func (t *tool) expandPair(dst []string, of template, args arguments, p pairs) ([
 			for _, it := range p.all {
 				dst = append(dst, it.name+"="+it.value)
 			}
-			return dst, p.check(name, own, func(name string) bool { return p.taken[0][name] || p.taken[1][name] })
+			return dst, p.check(name, own, func(name string) bool {
+				return slices.ContainsFunc(p.taken, func(t taken) bool { return t[name] })
+			})
 		}
 	}
 	return append(dst, of.expand(func(name string) string { return t.encoding[name].text(name, args.values[name], p.escape) })), nil
