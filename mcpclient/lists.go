@@ -300,9 +300,12 @@ func (r *reading) list() (*bridge.List, error) {
 // maxReported bounds the problems with a list that are kept and logged.
 const maxReported = 1000
 
-// report keeps the problems with a list, and logs those that are new.
+// report keeps the problems with a list, each on one line, and logs those that are new.
 func (c *Client) report(kind bridge.ListKind, problems []bridge.Problem) {
 	problems = problems[:min(len(problems), maxReported)]
+	for i := range problems { // with line breaks, what a server says would begin lines of its own
+		problems[i].Text = strings.Join(strings.Fields(problems[i].Text), " ")
+	}
 	before := c.problems[kind].Swap(&problems)
 	for _, p := range problems {
 		if before == nil || !slices.Contains(*before, p) {

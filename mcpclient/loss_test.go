@@ -73,6 +73,28 @@ func TestUnusableItems(t *testing.T) {
 	}
 }
 
+// A line break in what a server says of a list begins no line of what is reported of it.
+func TestProblemsAreOnOneLine(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	s := peer.NewServer(peer.Modern)
+	s.Capabilities = `"prompts":{}`
+	s.Before = func(c *peer.Call) bool {
+		if c.Method == wire.MethodPromptsList {
+			c.Fail(-32000, "no\nok", "")
+			return true
+		}
+		return false
+	}
+	c := open(t, mcpclient.Config{URL: s.Serve(t, nil) + "/mcp"})
+	if _, err := c.session.List(t.Context(), bridge.Tools); err != nil {
+		t.Fatal(err)
+	}
+	p := c.client.Problems()
+	if len(p) != 1 || p[0].Text != "prompts/list failed: no ok" {
+		t.Errorf("problems: %+v", p)
+	}
+}
+
 // A call that cannot be written runs on the next connection: a server that has closed its input is
 // started again.
 func TestUnsent(t *testing.T) {

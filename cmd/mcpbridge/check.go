@@ -366,14 +366,14 @@ func (c *checker) rest(ctx context.Context) {
 			r.Notes = append(r.Notes, note)
 		}
 	}
-	put := func(front string, texts []string) {
+	put := func(front string, texts []string, shown func(string) string) {
 		for _, text := range texts {
-			output.Item(c.out, front, terminal.Clean(text))
+			output.Item(c.out, front, shown(text))
 		}
 	}
-	put("FAIL ", faults)
-	put("warn ", warnings)
-	put("note ", r.Notes)
+	put("FAIL ", faults, terminal.Clean) // that of a definition may have several lines
+	put("warn ", warnings, terminal.Inline)
+	put("note ", r.Notes, terminal.Inline)
 	r.OK = len(r.Warnings)+len(r.Faults) == 0 && len(r.Servers) == len(c.cfg.Servers)
 	for _, s := range r.Servers {
 		r.OK = r.OK && s.OK
