@@ -371,8 +371,8 @@ func (c *Client) replace(ctx context.Context, r *record, used string, scopes []s
 	case err == nil:
 		r.Token = next
 		return true, nil
-	case errors.As(err, &refusal) && (refusal.Code == "invalid_grant" || refusal.Code == "invalid_client" || refusal.Code == "unauthorized_client"):
-		if refusal.Code != "invalid_grant" {
+	case errors.As(err, &refusal) && (refusal.Code == "invalid_grant" || refusal.isOfClient()):
+		if refusal.isOfClient() {
 			delete(r.Clients, r.Token.Issuer)
 		}
 		r.Token = nil

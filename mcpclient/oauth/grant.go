@@ -60,6 +60,11 @@ func (e *grantError) Error() string {
 	return e.Code + " (" + e.Text + ")"
 }
 
+// isOfClient reports whether it is the client that is refused, as after the authorization server has forgotten it.
+func (e *grantError) isOfClient() bool {
+	return e != nil && (e.Code == "invalid_client" || e.Code == "unauthorized_client")
+}
+
 // explain returns the refusal that an error has in its body, without secrets: those of the Client, and those
 // of what was sent, which may be nil.
 func (c *Client) explain(err error, sent *bridge.Secrets) error {

@@ -73,7 +73,7 @@ func (c *Client) begin(ctx context.Context, scopes []string) (*login, *record, e
 	if slices.Contains(a.Scopes, "offline_access") {
 		wanted = union(wanted, []string{"offline_access"})
 	}
-	return &login{Client: c, authority: a, metadata: found.url, token: newToken(found, a, wanted), verifier: rand.Text() + rand.Text(), state: rand.Text()}, r, nil
+	return &login{Client: c, registrar: c, authority: a, metadata: found.url, token: newToken(found, a, wanted), verifier: rand.Text() + rand.Text(), state: rand.Text()}, r, nil
 }
 
 // Ask lets the person behind a caller log in, where cause is an error of Refused that wants it. Of several
@@ -111,6 +111,7 @@ func (r *record) keep(issuer string, reg registration) {
 // login is a login under way.
 type login struct {
 	*Client
+	registrar *Client // keeps the client's id
 	authority *authority
 	client    registration
 	metadata  string // URL of the resource's
@@ -139,15 +140,15 @@ func (l *login) prepare(ctx context.Context, r *record) (cb *callback, err error
 		return nil, err
 	}
 	l.redirect = cb.redirect
-	if err = l.identify(ctx, l.Client, r, r.Token); err != nil {
+	if err = l.identify(ctx, r, r.Token); err != nil {
 		cb.close()
 	}
 	return cb, err
 }
 
-// identify chooses the id of the client, and registers one if it has none. r has those that are known,
-// and is kept by registrar; ended is the token of a login that has ended, or nil.
-func (l *login) identify(ctx context.Context, registrar *Client, r *record, ended *token) (err error) {
+// identify chooses the id of the client, and registers one if it has none. r has those that are known;
+// ended is the token of a login that has ended, or nil.
+func (l *login) identify(ctx context.Context, r *record, ended *token) (err error) {
 	a, known := l.authority, false
 	if l.client, known, err = l.known(r, a, l.redirect, l.token.Requested); err != nil || known && !l.isLost(ctx, ended) {
 		return err
@@ -155,13 +156,14 @@ func (l *login) identify(ctx context.Context, registrar *Client, r *record, ende
 	if l.client, err = l.register(ctx, a, l.redirect, l.token.Requested); err != nil {
 		return err
 	}
-	return registrar.change(ctx, func(r *record) (bool, error) { // kept at once: the person may need several attempts
+	return l.registrar.change(ctx, func(r *record) (bool, error) { // kept at once: the person may need several attempts
 		r.keep(a.Issuer, l.client)
 		return true, nil
 	})
 }
 
-// exchange gets the token for the answer of the authorization server.
+// exchange gets the token for the answer of the authorization server. A client that was registered there and is refused
+// is forgotten, so that the next login registers another one.
 func (l *login) exchange(ctx context.Context, answer url.Values) error {
 	code, err := l.code(l.authority, answer)
 	if err != nil {
@@ -174,6 +176,12 @@ func (l *login) exchange(ctx context.Context, answer url.Values) error {
 	switch {
 	case errors.As(err, &refusal) && refusal.Code == "invalid_grant":
 		return fmt.Errorf("%s gives no token: %w: the code is not that of this login, or it was used before or came too late: log in again", l.authority.Issuer, err)
+	case refusal.isOfClient() && l.client.Redirect != "":
+		forgotten := l.registrar.change(ctx, func(r *record) (bool, error) {
+			delete(r.Clients, l.authority.Issuer)
+			return true, nil
+		})
+		return errors.Join(fmt.Errorf("%s gives no token: %w", l.authority.Issuer, err), forgotten)
 	case err != nil:
 		return fmt.Errorf("%s gives no token: %w", l.authority.Issuer, err)
 	}
@@ -208,7 +216,7 @@ func (l *login) isLost(ctx context.Context, ended *token) bool {
 		"code_verifier": {rand.Text() + rand.Text()}, "resource": {l.token.Resource},
 	}, nil)
 	var refusal *grantError
-	return errors.As(err, &refusal) && (refusal.Code == "invalid_client" || refusal.Code == "unauthorized_client")
+	return errors.As(err, &refusal) && refusal.isOfClient()
 }
 
 // address returns the URL of the page where the person logs in.

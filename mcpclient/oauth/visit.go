@@ -10,8 +10,7 @@ import (
 // address that is served for it.
 type Visit struct {
 	login
-	registrar *Client // keeps the client's id
-	address   string
+	address string
 }
 
 // Visit begins a login. redirect is where the browser returns to. id is shown behind a dot at the end of the
@@ -28,16 +27,16 @@ func (c *Client) Visit(ctx context.Context, redirect, id string, cause error) (*
 	}
 	l.redirect, l.state = redirect, l.state+"."+id
 	// One registration does for all identities.
-	registrar := c.beside(c.cfg)
-	registrar.key = c.keyOf("\x00clients")
-	r, err := registrar.load()
+	l.registrar = c.beside(c.cfg)
+	l.registrar.key = c.keyOf("\x00clients")
+	r, err := l.registrar.load()
 	if err == nil {
-		err = l.identify(ctx, registrar, r, own.Token)
+		err = l.identify(ctx, r, own.Token)
 	}
 	if err != nil {
 		return nil, err
 	}
-	v := &Visit{login: *l, registrar: registrar}
+	v := &Visit{login: *l}
 	v.address, err = l.address()
 	return v, err
 }
@@ -55,14 +54,6 @@ func (v *Visit) Answer(ctx context.Context, answer url.Values) (who string, err 
 		return "", errors.New("the answer is that of another login")
 	}
 	err = v.exchange(ctx, answer)
-	var refusal *grantError
-	if errors.As(err, &refusal) && (refusal.Code == "invalid_client" || refusal.Code == "unauthorized_client") {
-		forgotten := v.registrar.change(ctx, func(r *record) (bool, error) { // the next login registers anew
-			delete(r.Clients, v.authority.Issuer)
-			return true, nil
-		})
-		return "", errors.Join(err, forgotten)
-	}
 	if err == nil && v.client.ID == v.cfg.ClientID { // which stays bound to the authorization server, for all identities
 		err = v.registrar.change(ctx, func(r *record) (bool, error) {
 			_, known := r.Clients[v.authority.Issuer]
