@@ -51,8 +51,8 @@ var interpreters = []interpreter{
 	// Languages. The first operand is a script, unless an option has the text.
 	{names: "python pythonw py pypy ipython", runs: "-c -m", values: "-W -X -Q --check-hash-based-pycs", operands: firstText, input: 1},
 	{names: "timeit", runs: "-s --setup", values: "-n -r -u --number --repeat --unit", operands: allOperands}, // python -m timeit
-	{names: "pdb cprofile runpy", runs: "-c -m", loads: "-c", values: "-o -s", operands: firstText},
-	{names: "perl", runs: "-e -E -M -m -x -F", loads: "-M -m -x -F", values: "-I", sticks: "CDi", opens: "np", operands: firstText, input: 1},
+	{names: "pdb cprofile profile runpy", runs: "-c -m", loads: "-c", values: "-o -s", operands: firstText},
+	{names: "perl", runs: "-e -E -M -m -x -F", loads: "-M -m -x -F", values: "-I", sticks: "CDi", opens: "npaF", operands: firstText, input: 1},
 	{names: "ruby jruby", runs: "-e -r", loads: "-r", values: "-I -C -E -K -F", operands: firstText, input: 1},
 	{names: "node nodejs tsx ts-node coffee qjs", runs: "-e -p -pe -r --eval --print --require --import --loader --experimental-loader --env-file --env-file-if-exists",
 		loads: "-r --require --import --loader --experimental-loader --env-file --env-file-if-exists", values: nodeValues, operands: firstText, words: true, input: 1},
@@ -153,7 +153,8 @@ var interpreters = []interpreter{
 
 	// The same for packages and environments.
 	{names: "uvx", runs: uvRuns, loads: uvRuns, values: uvValues, wraps: true},
-	{names: "npx pnpx bunx dnx", runs: "-c -p --call --package --script-shell --node-options", values: "-w -i -C " + npmValues, wraps: true},
+	{names: "npx dnx", runs: "-c -p --call --package --script-shell --node-options", values: "-w -i -C " + npmValues, wraps: true},
+	{names: "pnpx bunx", runs: "-c -p --call --package --script-shell --node-options", values: "-C " + npmValues, wraps: true},
 	{names: "npm", runs: "--script-shell --node-options", values: "-C -w " + npmValues, operands: firstAlways},
 	{names: "pnpm yarn", runs: "--script-shell --node-options", values: "-C -F " + npmValues, operands: firstAlways},
 	{names: "uv", runs: "-p --python", values: uvValues, operands: firstAlways},
@@ -205,7 +206,7 @@ const containerValues = "-a -c -e -h -l -m -p -u -v -w --add-host --annotation -
 	"--tmpfs --ulimit --user --userns --uts --volume --volumes-from --workdir"
 
 // kubectlValues are the options of all commands of kubectl that have a value.
-const kubectlValues = "-n -s -v --as --as-group --as-uid --as-user-extra --cache-dir --certificate-authority --client-certificate --client-key --cluster --context --kubeconfig --log-file " +
+const kubectlValues = "-n -s -v --v --as --as-group --as-uid --as-user-extra --cache-dir --certificate-authority --client-certificate --client-key --cluster --context --kubeconfig --log-file " +
 	"--namespace --password --profile --profile-output --request-timeout --server --tls-server-name --token --user --username --vmodule"
 
 // soxEffects are the names behind which sox has no more files.

@@ -188,10 +188,13 @@ deno {x}
 perl -C -ne print {x}
 perl -i.save -ne print {x}
 perl -F{x} -ane print
+perl -ae print {x}
+perl -F: -e print {x}
 python -m timeit {x}
 python3 -m timeit -n 5 {x}
 python -m cProfile -o f {x}
 python -m pdb -c next {x}
+python -m profile {x}
 php -S :80 {x}
 pnpm -w exec sh -c {x}
 pnpm exec -w {x}
@@ -199,6 +202,8 @@ pnpm -w add a {x}
 pnpm -C d exec sh -c {x}
 pnpm dlx -C d {x}
 npx -C d {x}
+pnpx -w {x}
+bunx -i {x}
 npx --all {x}
 npx --min-release-age 7 {x}
 bunx --minimum-release-age 7 {x}
@@ -214,6 +219,7 @@ node --unhandled-rejections strict {x}
 uv run --no-editable {x}
 uv run --prerelease-package a {x}
 kubectl exec --cluster c pod -- {x}
+kubectl exec --v 9 pod -- {x}
 kubectl --as a exec --as-group g pod -- sh -c {x}
 kubectl run a --image i --field-manager m -- {x}
 `
