@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/gofrs/flock"
 
@@ -48,8 +50,26 @@ func TestOneOfSeveralPrograms(t *testing.T) {
 	}
 }
 
-// refuse is a program that refuses all commands, and is asked before others.
-func refuse(t *testing.T, place string) {
+// A program that hangs, whose config may be another one, does not keep a command about tokens for long.
+func TestTokenBesideHungProgram(t *testing.T) {
+	setFolders(t)
+	folder, path := filepath.Join(os.Getenv("XDG_RUNTIME_DIR"), "mcpbridge"), filepath.Join(t.TempDir(), config.FileName)
+	err := errors.Join(os.Mkdir(folder, 0o700), os.WriteFile(path, []byte(`{"mcpServers": {"x": {"command": "x"}}}`), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	occupy(t, filepath.Join(folder, "0"))
+	begun := time.Now()
+	if code, _, errs := runWith("token", "create", "ann", "--config", path); code != exitDone {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+	if took := time.Since(begun); took > askTime/2 {
+		t.Errorf("it took %s", took)
+	}
+}
+
+// occupy is a program that answers nothing, and is asked before others.
+func occupy(t *testing.T, place string) net.Listener {
 	lock := flock.New(place + ".lock")
 	if locked, err := lock.TryLock(); err != nil || !locked {
 		t.Fatal(locked, err)
@@ -62,6 +82,12 @@ func refuse(t *testing.T, place string) {
 		ln.Close()
 		lock.Close()
 	})
+	return ln
+}
+
+// refuse is a program that refuses all commands, and is asked before others.
+func refuse(t *testing.T, place string) {
+	ln := occupy(t, place)
 	go func() {
 		for {
 			conn, err := ln.Accept()

@@ -33,6 +33,10 @@ func tokenCommand(f *sourceFlags, args []string, most int) (cfg *config.Config, 
 	return f.loadConfig(*path)
 }
 
+// tellTime is within which a program must say that it is there to be told of tokens, which it finds out by itself, too: one
+// that hangs may be of another config.
+const tellTime = 2 * time.Second
+
 func runTokenCreate(ctx context.Context, args []string, std streams) error {
 	f := newFlags("token create", "token create NAME [flags]", "Makes a token with which NAME may use serve, and prints it. It is kept nowhere: the\nfile beside the config has only its hash.", std)
 	profiles := f.StringArray("profile", nil, "let it have only this `PROFILE`; may be repeated")
@@ -70,7 +74,7 @@ func runTokenCreate(ctx context.Context, args []string, std streams) error {
 	if err != nil { // nobody has it
 		return errors.Join(err, tokens.Remove(cfg.TokenFile(), made.Name))
 	}
-	f.tellReload(ctx, cfg) // so that the token is good when the command ends
+	f.tellReload(ctx, cfg, tellTime) // so that the token is good when the command ends
 	if *asJSON {
 		return nil
 	}
@@ -154,7 +158,7 @@ func runTokenRemove(ctx context.Context, args []string, std streams) error {
 	if err := tokens.Remove(cfg.TokenFile(), f.Args()...); err != nil {
 		return usagef("token remove: %v", err)
 	}
-	f.tellReload(ctx, cfg)
+	f.tellReload(ctx, cfg, tellTime)
 	warnOfSize(cfg, std.err)
 	for _, name := range f.Args() {
 		fmt.Fprintf(std.out, "removed the token of %s\n", name)
