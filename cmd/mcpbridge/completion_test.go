@@ -26,14 +26,14 @@ func alone(t *testing.T) (env []string, dir string) {
 }
 
 // oddConfig has tools whose names are special to shells.
-const oddConfig = `{"mcpServers": {"lib": {"command": "fakeserver", "args": ["--tools", "find_it,a:b,sp ace,in;exit,back\\slash", "--schema",
+const oddConfig = `{"mcpServers": {"lib": {"command": "fakeserver", "args": ["--tools-only", "--tools", "find_it,a:b,sp ace,in;exit,back\\slash", "--schema",
 	"{\"type\":\"object\",\"properties\":{\"mode\":{\"enum\":[\"fast\",\"slow one\"]}}}"]}}}`
 
 // A typedLine is what a person types before Tab, and what of the line the shell then has.
 type typedLine struct{ typed, completed string }
 
-// In a real bash, Tab completes commands, values behind =, which bash splits, tools and files. It runs nothing that stands in the
-// name of a tool.
+// In a real bash, Tab completes commands, values behind =, which bash splits, tools and files, also behind quotes. It runs
+// nothing that stands in the name of a tool.
 func TestBashCompletion(t *testing.T) {
 	testTab(t, "source <(mcpbridge completion bash)", []typedLine{
 		{"mcpbridge vers", "mcpbridge version "},
@@ -41,9 +41,16 @@ func TestBashCompletion(t *testing.T) {
 		{"mcpbridge tools call sp", `call sp\ ace `},
 		{"mcpbridge tools call in", `call in\;exit `},
 		{"mcpbridge tools call find_it --mode sl", `--mode slow\ one `},
+		{`mcpbridge tools call sp\ a`, `call sp\ ace `},
+		{"mcpbridge tools call 'sp a", "call 'sp ace' "},
+		{`mcpbridge tools call "back`, `call "back\\slash" `},
+		{`mcpbridge tools call a\:`, "\b\b:b "},
+		{`mcpbridge tools call sp\ ace --mo`, `call sp\ ace --mode `},
+		{`mcpbridge tools call "sp ace" --mode="s`, `call "sp ace" --mode="slow one" `},
 		{"mcpbridge convert --from 'a' --to=ge", "--to=gemini "},
 		{"mcpbridge check --config=mcpb", "--config=mcpbridge.json "},
 		{"mcpbridge lint mcpb", "lint mcpbridge.json "},
+		{"mcpbridge lint 'my o", "lint 'my own.json' "},
 	}, "bash", "--norc", "--noprofile", "-i")
 }
 
@@ -75,8 +82,10 @@ func testTab(t *testing.T, setup string, lines []typedLine, shell ...string) {
 		t.Skip("there is no " + shell[0])
 	}
 	env, dir := alone(t)
-	if err := os.WriteFile(filepath.Join(dir, "mcpbridge.json"), []byte(oddConfig), 0o600); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"mcpbridge.json", "my own.json"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(oddConfig), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	cmd := exec.Command(path, shell[1:]...)
 	cmd.Dir, cmd.Env = dir, env

@@ -15,26 +15,62 @@ _mcpbridge() {
 		rest="${rest#"$part"}"
 	done
 
-	local last="${words[${#words[@]}-1]}" line
-	local cut="${last%"${last##*[=:]}"}" # what bash does not replace
+	local text quote kept closed line
+	for i in "${!words[@]}"; do
+		_mcpbridge_unquote "${words[i]}"
+		words[i]="$text"
+	done
 	COMPREPLY=()
+	[[ -n "$closed" ]] && return # bash would replace the quotes, too
 	while IFS= read -r line; do
 		case "$line" in
-		:files)
-			compopt -o filenames 2>/dev/null
-			while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -f -- "${last#"$cut"}")
-			;;
-		:folders)
-			compopt -o filenames 2>/dev/null
-			while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -d -- "${last#"$cut"}")
+		:files | :folders)
+			compopt -o filenames 2>/dev/null # bash quotes them
+			[[ "$line" == :files ]] && part=-f || part=-d
+			_mcpbridge_quote "${text#"$kept"}" # compgen unquotes it
+			while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen "$part" -- "${line/#\\~/\~}")
 			;;
 		*)
 			line="${line%%$'\t'*}"
 			[[ "$line" == *= ]] && compopt -o nospace 2>/dev/null
-			printf -v line %q "${line#"$cut"}" # else bash would run what stands in it, or take it for two words
+			_mcpbridge_quote "${line#"$kept"}" # else bash would run what stands in it, or take it for two words
 			COMPREPLY+=("$line")
 			;;
 		esac
 	done < <("${words[0]/#\~/$HOME}" __complete "${words[@]:1}" 2>/dev/null)
+}
+
+# _mcpbridge_unquote sets text to what a typed word means, quote to the one that is open at its end, kept to the part of
+# text that bash does not replace, and closed if a quote has ended behind that.
+_mcpbridge_unquote() {
+	local typed="$1" i c next
+	text="" quote="" kept="" closed=""
+	for ((i = 0; i < ${#typed}; i++)); do
+		c="${typed:i:1}" next="${typed:i+1:1}"
+		case "$quote$c" in
+		\' | \") quote="$c" kept="$text" closed="" ;;
+		\'\' | \"\") quote="" closed=yes ;;
+		\\ | \"\\)
+			[[ -z "$quote" || "$next" == [\"\\\$\`] ]] && c="$next" i=$((i + 1))
+			text+="$c"
+			;;
+		@) kept="$text" text+="$c" ;;
+		*)
+			text+="$c"
+			[[ -z "$quote" && "$COMP_WORDBREAKS" == *"$c"* ]] && kept="$text" closed=""
+			;;
+		esac
+	done
+}
+
+# _mcpbridge_quote sets line to a text as it is typed behind the open quote.
+_mcpbridge_quote() {
+	local apart="'\\''"
+	line="$1"
+	case "$quote" in
+	\') line="${line//\'/$apart}" ;;
+	\") line="${line//\\/\\\\}" line="${line//\"/\\\"}" line="${line//\$/\\\$}" line="${line//\`/\\\`}" ;;
+	*) printf -v line %q "$line" ;;
+	esac
 }
 complete -F _mcpbridge mcpbridge
