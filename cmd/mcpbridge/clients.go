@@ -119,7 +119,7 @@ func (e *clientEditor) choose(ctx context.Context, list []*clients.Client, what 
 	}
 	in := terminal.NewLines(e.std.in)
 	for {
-		fmt.Fprintf(e.std.err, "Which ones to %s? (names, Enter for all, n for none) ", what)
+		output.Question(e.std.err, "Which ones to "+what+"? (names, Enter for all, n for none)")
 		line, err := in.Read(ctx)
 		switch words := strings.Fields(strings.ReplaceAll(line, ",", " ")); {
 		case err != nil && ctx.Err() == nil, err == nil && len(words) == 1 && strings.EqualFold(words[0], "n"):
@@ -133,7 +133,7 @@ func (e *clientEditor) choose(ctx context.Context, list []*clients.Client, what 
 			if err == nil {
 				return chosen, nil
 			}
-			fmt.Fprintf(e.std.err, "%v\n", err)
+			output.Item(e.std.err, "", err.Error())
 		}
 	}
 }

@@ -112,7 +112,7 @@ func (e *clientEditor) importedConfig(path string, i *clients.Import) (*config.C
 // of ctx.
 func (e *clientEditor) agrees(ctx context.Context, in *terminal.Lines, question string) (bool, error) {
 	for {
-		fmt.Fprintf(e.std.err, "%s [Y/n] ", terminal.Inline(question))
+		output.Question(e.std.err, terminal.Inline(question)+" [Y/n]")
 		line, err := in.Read(ctx)
 		if err != nil {
 			return false, ctx.Err()

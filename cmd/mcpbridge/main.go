@@ -114,11 +114,19 @@ func commands() []command {
 	}
 }
 
-const helpTail = `
+const helpSingle = `
 Commands that connect servers accept a single one in place of a config:
-  mcpbridge serve -- COMMAND [ARG…]     a program, spoken to over stdio
-  mcpbridge stdio --upstream URL        http(s):// or ws(s)://
+`
 
+// single are the forms of those commands.
+func single() []command {
+	return []command{
+		{usage: "serve -- COMMAND [ARG…]", about: "a program, spoken to over stdio"},
+		{usage: "stdio --upstream URL", about: "http(s):// or ws(s)://"},
+	}
+}
+
+const helpTail = `
 Without --config the config is ./mcpbridge.json, then mcpbridge/mcpbridge.json
 in the user's config folder. mcpbridge COMMAND --help lists a command's flags.
 
@@ -129,6 +137,8 @@ usage, bad config, no such tool · 3 denied, away or timed out · 130 interrupte
 func help(w io.Writer) {
 	output.Help(w, "mcpbridge serves many MCP servers as a single one.\n\n")
 	printUsages(w, commands())
+	output.Help(w, helpSingle)
+	printUsages(w, single())
 	output.Help(w, helpTail)
 }
 

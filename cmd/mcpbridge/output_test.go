@@ -17,6 +17,8 @@ import (
 	"github.com/creack/pty"
 	"github.com/rivo/uniseg"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/pins"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 )
 
@@ -169,13 +171,14 @@ func TestUsageWidth(t *testing.T) {
 	}
 }
 
-// The help of each command fits a terminal, and has no long lines on a wide one.
+// The help of each command fits a terminal, and has no long lines on a wide one. Only an example, or a flag and its value,
+// stay whole where they are wider.
 func TestHelpWidth(t *testing.T) {
 	lists := [][]string{{"--help"}, {"tools", "--help"}}
 	for _, c := range commands() {
 		lists = append(lists, append(strings.Fields(c.name), "--help"))
 	}
-	for columns, most := range map[uint16]int{56: 56, 90: 90, 200: 100} {
+	for columns, most := range map[uint16]int{40: 40, 56: 56, 90: 90, 200: 100} {
 		ours, theirs, err := pty.Open()
 		if err != nil {
 			t.Skip(err)
@@ -194,12 +197,19 @@ func TestHelpWidth(t *testing.T) {
 			}
 		}
 		theirs.Close()
-		longest := 0
+		longest, examples := 0, 0
 		for line := range strings.Lines(<-read) {
-			width := uniseg.StringWidth(strings.TrimRight(line, "\r\n"))
-			if longest = max(longest, width); width > most {
+			line = strings.TrimRight(line, "\r\n")
+			if strings.HasPrefix(line, "  ") && strings.Contains(completionAbout+genAbout, line+"\n") {
+				examples++
+			} else if width := uniseg.StringWidth(line); width > most && !strings.HasPrefix(line, "      --") {
 				t.Errorf("%d columns: %q", columns, line)
+			} else {
+				longest = max(longest, width)
 			}
+		}
+		if examples < 10 {
+			t.Errorf("%d columns: only %d lines of examples are whole", columns, examples)
 		}
 		if longest < most*3/4 {
 			t.Errorf("%d columns: no line has more than %d", columns, longest)
@@ -270,5 +280,46 @@ func TestAskOnTerminalAlone(t *testing.T) {
 	got, _ := io.ReadAll(screen) // Linux ends it with an error
 	if !bytes.HasPrefix(got, []byte("It is **one**.\r\n\r\n• a")) || !bytes.HasSuffix(got, []byte("\n• a\r\n")) || errs.String() != "mcpbridge: calls echo {\"a\":1}\n" || err != nil {
 		t.Errorf("%v: got %q and %q", err, got, errs.String())
+	}
+}
+
+// A question ends between words, with room for the answer.
+func TestInitQuestion(t *testing.T) {
+	command, screen := startOnTerminal(t, 40, "init", "cursor", "--config", "/a-folder/another-folder/mcpbridge.json")
+	var seen []byte
+	for buffer := make([]byte, 1000); !bytes.HasSuffix(seen, []byte("[Y/n] ")); {
+		n, err := screen.Read(buffer)
+		if seen = append(seen, buffer[:n]...); err != nil {
+			t.Fatalf("%v after %q", err, seen)
+		}
+	}
+	io.WriteString(screen, "n\n")
+	_, _ = io.Copy(io.Discard, screen) // Linux ends it with an error
+	_ = command.Wait()
+	if want := "Found Cursor. Copy their servers into\r\n/a-folder/another-folder/mcpbridge.json,\r\nand connect each once? [Y/n] "; string(seen) != want {
+		t.Errorf("got %q, want %q", seen, want)
+	}
+}
+
+// What has changed can be read on a light and on a dark background.
+func TestPinsColors(t *testing.T) {
+	ours, theirs, err := pty.Open()
+	if err != nil {
+		t.Skip(err)
+	}
+	defer ours.Close()
+	if err := pty.Setsize(ours, &pty.Winsize{Rows: 24, Cols: 80}); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TERM", "xterm")
+	t.Setenv("NO_COLOR", "")
+	change := pins.Change{Kind: bridge.Tools, Name: "add"}
+	change.Accepted = &pins.Definition{Raw: []byte(`{"description":"one"}`)}
+	change.Held = &pins.Definition{Raw: []byte(`{"description":"two"}`)}
+	heldBacks([]pins.Change{change})[0].print(output.New(theirs))
+	theirs.Close()
+	text, _ := io.ReadAll(ours) // Linux ends it with an error
+	if want := "\r\ntool add has changed\r\n  \x1b[31m- description: one\x1b[0m\r\n  \x1b[1m+ description: two\x1b[0m\r\n"; string(text) != want {
+		t.Errorf("got %q, want %q", text, want)
 	}
 }

@@ -234,7 +234,7 @@ func (h *heldBack) print(w io.Writer) {
 			shown := front + " " + part
 			switch front {
 			case "+":
-				shown = paint.Green(shown)
+				shown = paint.Bold(shown) // green cannot be read on white
 			case "-":
 				shown = paint.Red(shown)
 			}

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/rivo/uniseg"
+
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 )
 
@@ -22,8 +24,8 @@ func HelpWidth(w io.Writer) int {
 	return plainHelp
 }
 
-// Help prints paragraphs of help, whose lines end between words. A line that begins with a space, as in an example, is a
-// paragraph of its own.
+// Help prints paragraphs of help, whose lines end between words. A line that begins with a space is an example, which
+// stays as it is: a command that is broken in two is not the one to copy.
 func Help(w io.Writer, text string) {
 	var lines []string // of a paragraph
 	end := func() {
@@ -34,13 +36,13 @@ func Help(w io.Writer, text string) {
 	}
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
-		switch words := strings.TrimLeft(line, " "); {
-		case words == "":
+		switch {
+		case strings.TrimLeft(line, " ") == "":
 			end()
 			fmt.Fprintln(w)
-		case len(words) < len(line):
+		case line[0] == ' ':
 			end()
-			HelpItem(w, line[:len(line)-len(words)], words)
+			fmt.Fprintln(w, line)
 		default:
 			lines = append(lines, line)
 		}
@@ -51,7 +53,11 @@ func Help(w io.Writer, text string) {
 // HelpItem prints text of help behind a front, as [Item] does.
 func HelpItem(w io.Writer, front, text string) { item(w, HelpWidth(w), front, text) }
 
-// Usage prints the words of a command behind a front. What is in brackets, such as a flag and its value, stays on one line.
+// The indent of further lines of a usage that has a word for which there is no room behind its front.
+const narrowIndent = 4
+
+// Usage prints the words of a command behind a front, in ASCII. What is in brackets, such as a flag and its value, stays on
+// one line.
 func Usage(w io.Writer, front, text string) {
 	const noBreak = "\u00a0"
 	var b strings.Builder
@@ -70,8 +76,15 @@ func Usage(w io.Writer, front, text string) {
 		}
 		b.WriteRune(r)
 	}
+	text, columns, widest := b.String(), HelpWidth(w), 0
+	for word := range strings.SplitSeq(text, " ") {
+		widest = max(widest, uniseg.StringWidth(word))
+	}
+	if len(front)+widest > columns && len(front) > narrowIndent {
+		front, text = front[:narrowIndent], strings.ReplaceAll(front[narrowIndent:], " ", noBreak)+text
+	}
 	var lines strings.Builder
-	item(&lines, HelpWidth(w), front, b.String())
+	item(&lines, columns, front, text)
 	io.WriteString(w, strings.ReplaceAll(lines.String(), noBreak, " "))
 }
 

@@ -12,7 +12,7 @@ func TestHelp(t *testing.T) {
 		"one\ntwo\n\nthree": "one two\n\nthree\n",
 		words(17):           words(16) + "\nword\n",
 		words(10) + "\n" + words(7) + "\n  bash\n  zsh\nend": words(16) + "\nword\n  bash\n  zsh\nend\n",
-		"  " + words(16): "  " + words(15) + "\n  word\n",
+		words(17) + "\n  " + words(20):                       words(16) + "\nword\n  " + words(20) + "\n",
 	} {
 		var got strings.Builder
 		if Help(&got, text); got.String() != want {
@@ -24,9 +24,14 @@ func TestHelp(t *testing.T) {
 	if want := "      --long NAME   " + words(12) + "\n                    word word\n  -s, --short       what\ufffd it is\n      --bare\n"; got.String() != want {
 		t.Errorf("got %q, want %q", got.String(), want)
 	}
-	got.Reset()
-	Usage(&got, "  call ", words(14)+" [--args JSON] [FILE]")
-	if want := "  call " + words(14) + "\n       [--args JSON] [FILE]\n"; got.String() != want {
-		t.Errorf("got %q, want %q", got.String(), want)
+	for text, want := range map[string]string{
+		words(14) + " [--args JSON] [FILE]": "  call " + words(14) + "\n       [--args JSON] [FILE]\n",
+		"now [" + words(15) + "] [FILE]":    "  call now\n    [" + words(15) + "]\n    [FILE]\n",
+		"now [" + words(17) + "] [FILE]":    "  call now\n    [" + words(17) + "]\n    [FILE]\n",
+	} {
+		got.Reset()
+		if Usage(&got, "  call ", text); got.String() != want {
+			t.Errorf("got %q, want %q", got.String(), want)
+		}
 	}
 }

@@ -94,6 +94,15 @@ func item(w io.Writer, columns int, front, text string) {
 	fmt.Fprintf(w, "%s%s\n", front, text)
 }
 
+// Question prints a question, behind which the user types the answer. On a terminal its lines end between words.
+func Question(w io.Writer, text string) {
+	const answer = 2 // columns: a space and a letter
+	if columns := Width(w); columns > answer {
+		text = strings.Join(terminal.Wrap(text, columns-answer), "\n")
+	}
+	fmt.Fprint(w, text+" ")
+}
+
 // NewScreen returns the screen of a stream, or nil if that is not a terminal that can redraw lines.
 func NewScreen(stream any) *terminal.Screen {
 	f, _ := File(stream)

@@ -130,8 +130,8 @@ func elapsed(d time.Duration) string {
 	return Duration(d)
 }
 
-// Paint colors text; false leaves it as it is. The colors are among the eight that every theme,
-// light or dark, makes legible, and the background is never set.
+// Paint colors text; false leaves it as it is. The colors are among the eight that every theme has, and the background is
+// never set. Green is faint on white: it is for marks that their form tells apart, not for words.
 type Paint bool
 
 func (p Paint) in(code, s string) string {
