@@ -102,8 +102,8 @@ func TestConsoleFormJSON(t *testing.T) {
 	tab.see(t, `JSON.stringify(JSON.parse(document.querySelector("textarea[aria-label=Arguments]")?.value ?? "0")) === '{"steps":[{"b":2}]}'`)
 }
 
-// A tool's definition is shown in each format, with what providers make of it; a call is canceled, and a schema
-// that contains itself has a form.
+// A tool's definition is shown in each format, with what providers make of it; a call is left, found again with its
+// arguments, and canceled, and a schema that contains itself has a form.
 func TestConsoleTool(t *testing.T) {
 	program, browser := build(t), startBrowser(t)
 	bridge := serve(t, program, object{"mcpServers": object{"gallery": upstreamOf("gallery", nil)}})
@@ -123,7 +123,13 @@ func TestConsoleTool(t *testing.T) {
 	tab.look(t, "providers")
 
 	tab.open(t, bridge, url.Values{"view": {"tools"}, "name": {"wait"}})
+	tab.click(t, "as JSON")
+	tab.enter(t, "textarea[aria-label=Arguments]", `{"sent": true}`)
 	tab.send(t)
+	tab.press(t, "Traffic")
+	tab.see(t, `document.querySelector("main.calls")`)
+	tab.do(t, `history.back()`)
+	tab.see(t, `document.querySelector("textarea[aria-label=Arguments]")?.value === '{"sent": true}'`)
 	tab.click(t, "Cancel")
 	tab.see(t, `document.querySelector(".outcome .failed")?.textContent === "canceled" && document.activeElement.matches("button.primary")`)
 	tab.do(t, `document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key: "Escape", bubbles: true}))`)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -120,6 +121,48 @@ func (b *running) post(t *testing.T, token, session, message string) http.Header
 		t.Fatal(answer.Status)
 	}
 	return answer.Header
+}
+
+// restarted shows calls in a view of its own, pauses them, calls the first one again, has another bridge take its place,
+// and returns the arguments that are shown before and after the view goes on, and the number of results then.
+const restarted = `(async () => {
+	const { html, render } = await import("./console/html.js");
+	const { Calls, CallsView } = await import("./console/calls.js");
+	const page = document.body.appendChild(document.createElement("section")), calls = new Calls(), none = () => {};
+	const show = async () => {
+		render(html` + "`<${CallsView} ...${{ calls, servers: [], callers: [], url: { call: '1' }, go: none, contents: true, setContents: none }} />`" + `, page);
+		await new Promise((resolve) => setTimeout(resolve));
+	};
+	const take = (time, text) => {
+		calls.take("begin", []);
+		calls.take("calls", [{ number: 1, call: { time, session: "s", method: "tools/call", target: "gallery__none", outcome: "ok", ms: 1, in: 1, out: 1 } }]);
+		calls.take("contents", [{ number: 1, arguments: { text } }]);
+		return show();
+	};
+	const click = async (text) => { [...page.querySelectorAll("button")].find((b) => b.textContent.startsWith(text)).click(); await show(); };
+	const shown = () => page.querySelector(".detail").textContent.match(/older|newer/)?.[0];
+	await take("2026-01-01T10:00:00Z", "older");
+	await click("Pause");
+	await click("Call again");
+	while (!page.querySelector(".outcome")) await show();
+	await take("2026-01-01T11:00:00Z", "newer");
+	const before = shown();
+	await click("Resume");
+	const after = [before, shown(), String(page.querySelectorAll(".outcome").length)];
+	render(null, page);
+	page.remove();
+	return after;
+})()`
+
+// A call of a bridge that has started again is not taken for the one of the same number before.
+func TestConsoleRestarted(t *testing.T) {
+	program, browser := build(t), startBrowser(t)
+	bridge := serve(t, program, object{"mcpServers": object{"gallery": upstreamOf("gallery", nil)}})
+	tab := browser.console(t, bridge)
+	got, err := chromedp.Run(tab.ctx, chromedp.Evaluate[[]string](restarted, chromedp.EvalAwaitPromise))
+	if want := []string{"older", "newer", "0"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
 }
 
 // On a phone all views, and what signs out, are in sight, also if a server has failed, and no heading of a table is

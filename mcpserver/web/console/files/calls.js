@@ -23,7 +23,7 @@ export class Calls {
 		if (kind === "begin") { this.before ??= this.all; this.all = []; }
 		if (kind === "calls" && this.before) {
 			const known = new Map(this.before.map((c) => [c.number, c.call.time]));
-			if (!list.some((c) => known.get(c.number) === c.call.time)) this.contents.clear();
+			if (!list.some((c) => known.get(c.number) === c.call.time)) this.contents = new Map();
 			this.before = null;
 		}
 		if (kind === "calls") this.all = [...list.reverse(), ...this.all].slice(0, most);
@@ -54,7 +54,7 @@ function matches(c, { q, server, client, failed }) {
 
 export function CallsView({ calls, servers, callers, url, go, contents, setContents }) {
 	const [paused, setPaused] = useState(null);
-	const all = paused ?? calls.all;
+	const { all, contents: known } = paused ?? calls;
 	const filter = { q: url.q, server: url.server, client: url.client, failed: url.failed };
 	const shown = useMemo(() => all.filter((c) => matches(c.call, filter)), [all, ...Object.values(filter)]);
 	const longest = useMemo(() => Math.max(1, ...shown.slice(0, 500).map((c) => c.call.ms)), [shown]);
@@ -70,7 +70,7 @@ export function CallsView({ calls, servers, callers, url, go, contents, setConte
 			<label class="check" title="Keep arguments and results of the calls that begin from now on, up to 64 KiB each"><input type="checkbox" checked=${contents} onChange=${(e) => setContents(e.target.checked)} /> contents</label>
 			<span class="gap"></span>
 			<span class="count">${shown.length === all.length ? "" : `${shown.length} of `}${all.length} ${all.length === 1 ? "call" : "calls"}</span>
-			<button onClick=${() => setPaused(paused ? null : calls.all)} aria-pressed=${Boolean(paused)}>${paused ? `Resume (${Math.max(0, calls.all.length - paused.length)} new)` : "Pause"}</button>
+			<button onClick=${() => setPaused(paused ? null : { all: calls.all, contents: calls.contents })} aria-pressed=${Boolean(paused)}>${paused ? `Resume (${Math.max(0, calls.all.length - all.length)} new)` : "Pause"}</button>
 		</div>
 		<div class=${chosen ? "split open" : "split"}>
 			<div class="table calls">
@@ -84,7 +84,7 @@ export function CallsView({ calls, servers, callers, url, go, contents, setConte
 						<span class="num took"><i class="meter" style=${{ width: `${Math.max(2, 100 * Math.sqrt(call.ms / longest))}%` }}></i>${duration(call.ms)}</span>
 						<span class="num size">${size(call.in)}</span><span class="num size">${size(call.out)}</span>`} />
 			</div>
-			${chosen && html`<${Detail} key=${chosen.number} number=${chosen.number} call=${chosen.call} server=${servers.find((s) => s.name === chosen.call.server)} caller=${callers.find((c) => c.session === chosen.call.session)} content=${calls.contents.get(chosen.number)} close=${() => go({ call: "" })} />`}
+			${chosen && html`<${Detail} key=${`${chosen.number} ${chosen.call.time}`} number=${chosen.number} call=${chosen.call} server=${servers.find((s) => s.name === chosen.call.server)} caller=${callers.find((c) => c.session === chosen.call.session)} content=${known.get(chosen.number)} close=${() => go({ call: "" })} />`}
 		</div>`;
 }
 

@@ -19,7 +19,7 @@ export function abandon() {
 }
 
 // useRun carries out one request at a time. It goes on while another view is shown, such as the one where a person
-// approves it: the view of the same thing finds it again, or what has come of it.
+// approves it: the view of the same thing finds it again, or what has come of it, and the form that it was sent from.
 export function useRun(of) {
 	const [own] = useState(() => left.get(of) ?? { state: null });
 	const [, redraw] = useReducer((n) => n + 1, 0);
@@ -36,7 +36,8 @@ export function useRun(of) {
 			if (left.size > mostKept) left.delete([...left].find(([, run]) => !run.state.running)[0]);
 		};
 	}, []);
-	const run = async (method, params, name) => {
+	const run = async (method, params, name, form) => {
+		own.form = form;
 		own.abort = new AbortController();
 		const begun = performance.now(), steps = [{ at: 0, text: "sent" }];
 		const step = (text) => { if (steps.length < mostSteps) steps.push({ at: performance.now() - begun, text }); };
@@ -54,17 +55,17 @@ export function useRun(of) {
 			end({ error: text }, text);
 		}
 	};
-	return { state: own.state, run, cancel: () => own.abort?.abort() };
+	return { state: own.state, form: own.form, run, cancel: () => own.abort?.abort() };
 }
 
 // Run is a form for the arguments of a request about an item, of, and its outcome. params makes the params of the
 // arguments. shown returns more of a result, with the params of its request.
 export function Run({ of, title, schema, method, params, shown }) {
-	const [raw, setRaw] = useState(false);
-	const [text, setText] = useState("{}");
-	const [value, setValue] = useState(() => initial(schema, schema, true) ?? {});
+	const { state, form, run, cancel } = useRun(`${method} ${of}`);
+	const [raw, setRaw] = useState(form?.raw ?? false);
+	const [text, setText] = useState(form?.text ?? "{}");
+	const [value, setValue] = useState(() => form?.value ?? initial(schema, schema, true) ?? {});
 	const [wrong, setWrong] = useState("");
-	const { state, run, cancel } = useRun(`${method} ${of}`);
 	const some = Object.keys(schema.properties ?? {}).length > 0;
 	const call = (e) => {
 		e.preventDefault();
@@ -72,7 +73,7 @@ export function Run({ of, title, schema, method, params, shown }) {
 		try {
 			setWrong("");
 			const all = params(raw ? exact(text) : value);
-			run(method, all, all.uri ?? all.name);
+			run(method, all, all.uri ?? all.name, { raw, text, value });
 		} catch (fault) {
 			setWrong(`The arguments are not JSON: ${fault.message}`);
 		}

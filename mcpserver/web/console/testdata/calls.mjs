@@ -17,9 +17,11 @@ calls.take("begin", []);
 calls.take("begin", []);
 calls.take("calls", [call(1, "10:00"), call(2, "10:01"), call(3, "10:02")]);
 assert.deepEqual([numbers(), calls.contents.get(2)?.arguments], [[3, 2, 1], { a: 1 }]);
+const before = calls.contents;
 calls.take("begin", []);
 calls.take("calls", [call(1, "11:00"), call(2, "11:01")]);
 assert.deepEqual([numbers(), calls.contents.size], [[2, 1], 0]);
+assert.deepEqual(before.get(2)?.arguments, { a: 1 }); // a list that was paused has its own
 
 // A stream that was answered with an error is asked for again, until it is not needed any more.
 let again, cleared = 0;

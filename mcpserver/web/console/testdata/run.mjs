@@ -26,7 +26,7 @@ const show = async (of) => {
   await effects;
   await turns();
 };
-const call = async (of) => { if (now !== of) await show(of); last.run("tools/call", { name: of }, of); await turns(); };
+const call = async (of) => { if (now !== of) await show(of); last.run("tools/call", { name: of }, of, { text: of }); await turns(); };
 
 await call("pay");
 await show("other");
@@ -35,6 +35,7 @@ sent.get("pay").answer({ content: [] });
 await turns();
 await show("pay");
 assert.deepEqual([last.state.running, last.state.result, last.state.params], [undefined, { content: [] }, { name: "pay" }]);
+assert.deepEqual(last.form, { text: "pay" });
 await show("other");
 await show("pay");
 assert.equal(last.state, null); // it was seen
