@@ -6,6 +6,7 @@ import { CallsView, useCalls } from "./calls.js";
 import { ChatView } from "./chat.js";
 import { ClientsView } from "./clients.js";
 import { Visit } from "./entry.js";
+import { giveBack } from "./hooks.js";
 import { abandon } from "./run.js";
 import { failedServers, ServersView, summary } from "./servers.js";
 import { ToolsView } from "./tools.js";
@@ -28,6 +29,7 @@ function useURL() {
 		const method = change.view && change.view !== before.view ? "pushState" : "replaceState";
 		history[method](null, "", `${location.pathname}?${new URLSearchParams(next)}`);
 		setURL(next);
+		if (change.view) giveBack(); // the button that has led there may be gone
 	}, []);
 	return [url, go];
 }

@@ -31,7 +31,7 @@ export function Pins({ url, go }) {
 				${shown.map((h, i) => html`<${Held} key=${idOf(s.server, h)} ...${{ held: h, changed: s.held[i]?.digest !== h.digest, accept: () => accept(s, [h]), look: () => setSeen((all) => ({ ...all, [idOf(s.server, h)]: s.held[i] })) }} />`)}
 			</section>`;
 		})}
-		${url.name && html`<p><button onClick=${() => go({ name: "" })}>Show all servers</button></p>`}
+		${url.name && html`<p><button onClick=${() => go({ view: "servers", part: "pins" })}>Show all servers</button></p>`}
 	</div>`;
 }
 

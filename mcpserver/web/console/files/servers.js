@@ -56,7 +56,7 @@ function Servers({ state, url, go, run }) {
 			<p class="muted">${[s.server, s.revision && `MCP ${s.revision}`, s.node && `node ${s.node} has it`, s.pid && `pid ${s.pid}`, s.memory && `${Math.round(s.memory / 1e6)} MB`, s.links > 1 && `one of ${s.links} connections`].filter(Boolean).join(" · ") || " "}</p>
 			${s.reason && html`<p class="failed">${s.reason}</p>`}
 			${!s.reason && s.line && html`<p class="line">${s.line}</p>`}
-			${s.held > 0 && html`<p><button class="chip warned" onClick=${() => go({ part: "pins", name: s.name })}>${s.held} held back: look at the difference</button></p>`}
+			${s.held > 0 && html`<p><button class="chip warned" onClick=${() => go({ view: "servers", part: "pins", name: s.name })}>${s.held} held back: look at the difference</button></p>`}
 			<dl class="facts"><div><dt>Tools</dt><dd>${s.tools}</dd></div><div><dt>Calls</dt><dd>${s.calls}</dd></div><div><dt>Failed</dt><dd>${s.failed}</dd></div><div><dt>Clients</dt><dd>${s.callers}</dd></div></dl>
 			<div class="buttons"><button onClick=${() => run("restart", { server: s.name })}>Restart</button>${s.state !== "stopped" && html`<button onClick=${() => run("stop", { server: s.name })}>Stop</button>`}
 				<button onClick=${() => go({ view: "calls", server: s.name })}>Calls</button><button onClick=${() => go({ view: "tools", server: s.name })}>Tools</button></div>
