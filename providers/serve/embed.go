@@ -21,7 +21,11 @@ func (s *Server) embed(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer t.end()
-	answer, refused := s.embeddings(w, r, t)
+	var answer json.RawMessage
+	refused := s.refused(t.ctx, t.caller)
+	if refused == nil {
+		answer, refused = s.embeddings(w, r, t)
+	}
 	switch {
 	case refused == nil:
 		endpoint.WriteJSON(w, http.StatusOK, answer)

@@ -38,6 +38,10 @@ func lister(r *http.Request) endpoint.API {
 
 // models answers a request for the list of models, or for the one with an id.
 func (s *Server) models(w http.ResponseWriter, r *http.Request, id string) {
+	if refused := s.refused(r.Context(), s.opts.Caller(r)); refused != nil {
+		lister(r).Fail(w, refused)
+		return
+	}
 	entry := func(id string) any {
 		if isAnthropic(r) {
 			return anthropicModel{Type: "model", ID: id, DisplayName: id, CreatedAt: "1970-01-01T00:00:00Z"}

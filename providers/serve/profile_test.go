@@ -59,8 +59,19 @@ func TestProfiles(t *testing.T) {
 		{"bob", "/v1/p/second/chat/completions", http.StatusNotFound, "unknown profile: second"},
 		{"bob", "/v1/chat/completions", http.StatusForbidden, "no profile of this bridge is for bob"},
 		{"ann", "/v1/p/second/rerank", http.StatusNotFound, "unknown path"},
+		{"ann", "/v1/p/second/embeddings", http.StatusBadRequest, "has no embeddings here"},
+		{"ann", "/v1/p/third/embeddings", http.StatusNotFound, "unknown profile: third"},
+		{"bob", "/v1/embeddings", http.StatusForbidden, "no profile of this bridge is for bob"},
+		{"bob", "/v1/p/second/models", http.StatusNotFound, "unknown profile: second"},
+		{"bob", "/v1/models", http.StatusForbidden, "no profile of this bridge is for bob"},
+		{"bob", "/v1/models/here/m", http.StatusForbidden, "no profile of this bridge is for bob"},
+		{"bob", "/v1/responses/resp_1", http.StatusForbidden, "no profile of this bridge is for bob"},
 	} {
-		req, err := http.NewRequest(http.MethodPost, web.URL+c.path, strings.NewReader(`{"model":"here/m","messages":[{"role":"user","content":"hi"}]}`))
+		method := http.MethodPost
+		if strings.Contains(c.path, "/models") || strings.Contains(c.path, "/responses/") {
+			method = http.MethodGet
+		}
+		req, err := http.NewRequest(method, web.URL+c.path, strings.NewReader(`{"model":"here/m","messages":[{"role":"user","content":"hi"}]}`))
 		if err != nil {
 			t.Fatal(err)
 		}

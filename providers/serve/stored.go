@@ -26,6 +26,10 @@ func (s *Server) stored(w http.ResponseWriter, r *http.Request, id string) {
 		return
 	}
 	defer visit.leave()
+	if refused := s.refused(r.Context(), caller); refused != nil {
+		api.Fail(w, refused)
+		return
+	}
 	answered, refused := s.elsewhere(w, r, id, nil)
 	if answered {
 		return

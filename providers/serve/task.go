@@ -84,6 +84,9 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request, t *task, api en
 		return false, refused
 	}
 	t.req = req
+	if err := t.open(s.opts.Toolbox); err != nil {
+		return false, notOpen(err)
+	}
 	chosen, settings, err := s.opts.Model(req.Model)
 	if err != nil {
 		return false, unknownModel(err)
@@ -100,9 +103,6 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request, t *task, api en
 	}
 	if n, limits := req.MaxCalls, &t.Options.Limits; n > 0 && (limits.Calls == 0 || n < limits.Calls) {
 		limits.Calls = n
-	}
-	if err := t.open(s.opts.Toolbox); err != nil {
-		return false, notOpen(err)
 	}
 	if err := s.converse(t, r.Header); err != nil {
 		return false, endpoint.Invalid(err)
@@ -223,6 +223,18 @@ func (t *task) open(toolbox *providers.Toolbox) (err error) {
 		t.loop, err = toolbox.Open(t.ctx, &t.caller)
 	}
 	return err
+}
+
+// refused returns the error of a caller to whom the tools are not open, such as one for whom there is no profile; nil for
+// others. It is for requests that need no tools: no server is opened for them.
+func (s *Server) refused(ctx context.Context, caller bridge.Caller) *endpoint.Error {
+	caller.Members = func(string) bool { return false }
+	loop, err := s.opts.Toolbox.Open(ctx, &caller)
+	if err != nil {
+		return notOpen(err)
+	}
+	_ = loop.Close()
+	return nil
 }
 
 // tools returns the name that models have for a tool of a server; one that is gone has that of the default prefix.
