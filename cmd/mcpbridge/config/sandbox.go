@@ -99,3 +99,28 @@ func (s *sandboxed) policy(server *Server) *sandbox.Policy {
 	}
 	return &p
 }
+
+// guardConfig warns of a sandbox in which a server can change the config, and with it the sandbox.
+func (d *decoder) guardConfig(n node, policy *sandbox.Policy) {
+	if policy == nil || d.dir == "" {
+		return
+	}
+	own := []string{resolved(d.dir), resolved(filepath.Join(d.dir, filepath.Base(d.file)))}
+	for _, path := range policy.Write {
+		if slices.ContainsFunc(own, func(own string) bool {
+			below, err := filepath.Rel(resolved(path), own)
+			return err == nil && filepath.IsLocal(below)
+		}) {
+			d.warnf(n.key(), "its sandbox lets it change %s, and so this config, which says what it may do: keep the config elsewhere", path)
+			return
+		}
+	}
+}
+
+// resolved returns a path without symbolic links, if it exists.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}

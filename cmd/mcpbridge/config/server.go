@@ -292,6 +292,7 @@ func (d *decoder) server(n node) Server {
 		}
 	}
 	s.Sandbox = box.policy(&s)
+	d.guardConfig(n, s.Sandbox)
 	s.Fault = errors.Join(d.inside.faults...)
 	return s
 }
