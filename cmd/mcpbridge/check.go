@@ -194,7 +194,7 @@ func (c *checker) server(ctx context.Context, st *stack.ServerState, took time.D
 	node, old := c.machine.Node(ctx, &command)
 	s.Node = node
 	if !s.OK {
-		s.Next = (&diagnosis.Failure{Command: command, URL: server.URL, Reason: st.Reason, Output: st.Output}).Next()
+		s.Next = (&diagnosis.Failure{Command: command, URL: server.URL, Sandbox: server.Sandbox != nil, Reason: st.Reason, Output: st.Output}).Next()
 		login := c.Login(st.Name)
 		s.WantsLogin = login != nil && login.Challenged()
 		if server.Fault != nil || s.WantsLogin { // it says so itself

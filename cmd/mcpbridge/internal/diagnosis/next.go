@@ -9,6 +9,7 @@ import (
 type Failure struct {
 	Command Command
 	URL     string
+	Sandbox bool   // the process is in a sandbox
 	Reason  string // of the failure
 	Output  string // what the process printed last
 }
@@ -31,12 +32,13 @@ const (
 	noServer     = `that is no MCP server on stdio, or it needs other "args" to be one`
 )
 
-// ofReasons has what to do about the reasons that the bridge gives, and ofOutputs about what servers
-// print. The first step that fits counts.
+// ofReasons has what to do about the reasons that the bridge gives, ofOutputs about what servers print, and
+// ofSandboxes about both where the server is in a sandbox. The first step that fits counts.
 var (
 	ofReasons = []step{
 		{[]string{"working directory"}, `correct "cwd" in its config`},
 		{[]string{"sandbox: read: ", "sandbox: write: "}, `correct that path in "sandbox" of its config`},
+		{[]string{"sandbox: "}, `do what that says, or remove "sandbox" from its config, without which the server has all rights of your user`},
 		{[]string{"is a directory"}, "name the program in that folder as the command"},
 		{[]string{"is not executable"}, "chmod +x the file, or name its interpreter as the command"},
 		{[]string{"interpreter named in its first line"}, "install the interpreter that the script's first line names"},
@@ -59,7 +61,7 @@ var (
 		{[]string{"e404", "is not in this registry", "not found - get http"}, "no package has that name: correct it in \"args\""},
 		{[]string{"cannot find module '/", `cannot find module 'c:`, "can't open file", "cannot access directory"}, noFile},
 		{[]string{"cannot find module", "err_module_not_found", "modulenotfounderror", "no module named", "importerror"}, "a package that the server needs is not installed: install it where the server runs"},
-		{[]string{"eai_again", "enotfound", "etimedout", "failed to fetch", "dns error"}, "the package could not be downloaded: check the network, and the proxy variables in \"env\""},
+		{[]string{"eai_again", " enotfound", "'enotfound", "etimedout", "failed to fetch", "dns error"}, "the package could not be downloaded: check the network, and the proxy variables in \"env\""},
 		{[]string{"cannot connect to the docker daemon", "docker daemon running"}, "start Docker"},
 		{[]string{"unable to find image", "pull access denied", "manifest unknown"}, "correct the name of the image in \"args\", or log in to its registry"},
 		{[]string{"unsupported engine", "ebadengine", "err_unknown_builtin_module", "no such built-in module", "does not provide an export", "syntaxerror: unexpected"}, "the server needs a newer Node.js: https://nodejs.org"},
@@ -69,6 +71,10 @@ var (
 		{[]string{"no such file or directory", "enoent"}, noFile},
 		{[]string{"eacces", "permission denied"}, "give your user the right to read and run what it names"},
 		{[]string{printed}, noServer},
+	}
+	ofSandboxes = []step{
+		{[]string{"eacces", "permission denied", "eperm", "operation not permitted", "eai_again", "name resolution"}, `its "sandbox" may refuse that: name the files that it needs in "read" or "write", and write "network": true if it connects to others`},
+		{[]string{"killed by signal sigabrt", "killed by signal sigsegv", "killed by signal sigtrap", "killed by signal sigkill", "memoryerror", "out of memory", "allocation failed", "cannot allocate memory"}, `it may need more "memory" in its "sandbox"`},
 	}
 )
 
@@ -102,12 +108,17 @@ func (f *Failure) Next() string {
 	if next := find(ofReasons, f.Reason); next != "" {
 		return next
 	}
+	if next := find(ofSandboxes, f.Reason+" "+f.Output); f.Sandbox && next != "" {
+		return next
+	}
 	if next := find(ofOutputs, f.Output); next != "" {
 		return next
 	}
 	switch {
 	case f.Command.Path == "":
 		return "look at the log of that server"
+	case f.Sandbox:
+		return `run its command in a shell to see more: if it works there, its "sandbox" lacks something that it needs`
 	case strings.Contains(f.Reason, "closed its output"):
 		return `run its command in a shell: an MCP server on stdio prints nothing and waits; if this one ends, correct its "args"`
 	}
