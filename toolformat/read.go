@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -35,6 +36,9 @@ type Reading struct {
 // others are complete. The error is for input that is not a list of definitions at all, and begins
 // with the line and the column: "3:14: unexpected …".
 func Read(data []byte, from Format) (*Reading, error) {
+	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
+		return nil, errors.New("1:1: not UTF-8: save the file as UTF-8")
+	}
 	r := &reader{data: bytes.TrimPrefix(data, []byte("\ufeff")), reading: &Reading{}}
 	if from != "" {
 		f, err := lookup(from)

@@ -95,6 +95,8 @@ func TestReadErrors(t *testing.T) {
 		" \n ":                "2:2: empty input: expected a tool definition or an array of definitions",
 		"{\n \"é\": x}":       "2:7: unexpected 'x', expected a JSON value",
 		"[1,\n":               "2:1: unexpected end of input, expected a JSON value",
+		"\xff\xfe[\x00]\x00":  "1:1: not UTF-8: save the file as UTF-8",
+		"\xfe\xff\x00[\x00]":  "1:1: not UTF-8: save the file as UTF-8",
 		"{}\n 42":             "2:2: expected a tool definition or an array of definitions, got a number",
 		`"name"`:              "1:1: expected a tool definition or an array of definitions, got a string",
 		`{"name":1,"name":2}`: `1:11: duplicate key "name" in an object`,

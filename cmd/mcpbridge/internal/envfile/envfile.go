@@ -114,6 +114,9 @@ func Parse(text []byte) (map[string]string, error) {
 // parse reads KEY=VALUE lines with optional "export " and quotes, comments and empty lines. The
 // last value of a name wins. On an error, line is its line.
 func parse(data []byte) (vars map[string]string, line int, err error) {
+	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) { // > of PowerShell writes UTF-16
+		return nil, 1, errors.New("not UTF-8: save the file as UTF-8")
+	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	vars = map[string]string{}
 	for text := range strings.Lines(string(data)) {

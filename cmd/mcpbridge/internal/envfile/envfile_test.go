@@ -30,14 +30,16 @@ A=last
 		t.Errorf("got %q, %v", got, err)
 	}
 	for in, want := range map[string]string{
-		"A=1\nsecret":       "2: expected KEY=VALUE",
-		"=secret":           "1: expected KEY=VALUE",
-		"A secret=1":        "1: expected KEY=VALUE",
-		"A=\"secret":        "1: A: the quote is not closed on its line",
-		`A="secret\"`:       "1: A: the quote is not closed on its line",
-		"A='secret":         "1: A: the quote is not closed on its line",
-		"A='x' secret":      "1: A: unexpected text after the closing quote",
-		"\nA=secret\x00\nB": "2: A: has a NUL character",
+		"A=1\nsecret":        "2: expected KEY=VALUE",
+		"=secret":            "1: expected KEY=VALUE",
+		"A secret=1":         "1: expected KEY=VALUE",
+		"A=\"secret":         "1: A: the quote is not closed on its line",
+		`A="secret\"`:        "1: A: the quote is not closed on its line",
+		"A='secret":          "1: A: the quote is not closed on its line",
+		"A='x' secret":       "1: A: unexpected text after the closing quote",
+		"\nA=secret\x00\nB":  "2: A: has a NUL character",
+		"\xff\xfeA\x00=\x00": "1: not UTF-8: save the file as UTF-8",
+		"\xfe\xff\x00A\x00=": "1: not UTF-8: save the file as UTF-8",
 	} {
 		_, line, err := parse([]byte(in))
 		if got := fmt.Sprintf("%d: %v", line, err); got != want {
