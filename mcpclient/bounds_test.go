@@ -93,6 +93,43 @@ func TestDescriptionBytes(t *testing.T) {
 	}
 }
 
+// Of what a server calls itself commands show the beginning.
+func TestLongNameOfServer(t *testing.T) {
+	o := newOdd(t, func(x *exchange) bool {
+		if x.Method == wire.MethodInitialize {
+			x.result(`"protocolVersion":"2025-06-18","serverInfo":{"name":"` + strings.Repeat("é", 10_000) + `","version":"` + strings.Repeat("1", 10_000) + `"},"capabilities":{"tools":{}}`)
+		}
+		return x.Method == wire.MethodInitialize
+	})
+	up := open(t, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP, Era: mcpclient.Legacy})
+	up.works("ok")
+	if got := up.client.Status().Server; got != strings.Repeat("é", 100)+" "+strings.Repeat("1", 100) {
+		t.Errorf("the server is %q", got)
+	}
+}
+
+// A list that is not an array is said to be none, unless it is what some languages write for an empty one.
+func TestListIsNoArray(t *testing.T) {
+	for tools, bad := range map[string]bool{
+		`"tools":"x"`: true, `"tools":{"0":{"name":"ok"}}`: true, `"tools":1`: true,
+		`"tools":{}`: false, `"tools":null`: false, `"tools":[]`: false, `"x":1`: false,
+	} {
+		o := newOdd(t, func(x *exchange) bool {
+			if x.Method == wire.MethodToolsList {
+				x.result(tools)
+			}
+			return x.Method == wire.MethodToolsList
+		})
+		up := open(t, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP})
+		if l, err := up.session.List(t.Context(), bridge.Tools); err != nil || len(l.Items) > 0 {
+			t.Errorf("%s: %v, %v", tools, l, err)
+		}
+		if p := up.client.Problems(); (len(p) == 1 && p[0].LeftOut && p[0].Text == "tools/list has no array of tools: none is shown") != bad || len(p) > 1 {
+			t.Errorf("%s: %v", tools, p)
+		}
+	}
+}
+
 // One principal's tasks do not push out those of another, and of its own the oldest go first.
 func TestTasksOfPrincipals(t *testing.T) {
 	sourcetest.NoLeaks(t)

@@ -189,7 +189,7 @@ func (l *link) status() Status {
 	if c := l.conn.Load(); c != nil {
 		name, _ := wire.Text(wire.Lookup(c.about, "serverInfo", "name"))
 		version, _ := wire.Text(wire.Lookup(c.about, "serverInfo", "version"))
-		st.Server, st.Revision = name+" "+version, c.revision
+		st.Server, st.Revision = fmt.Sprintf("%.100s %.100s", name, version), c.revision
 		st.Capabilities = wire.Lookup(c.about, "capabilities")
 	}
 	return st

@@ -63,6 +63,9 @@ func (l *link) fetch(ctx context.Context, c *conn, r *reading) error {
 			break // some servers end a list with an empty cursor, which begins it anew, changed perhaps
 		}
 		r.addPage(result, items)
+		if !isList(items) {
+			r.problems = append(r.problems, bridge.Problem{Text: fmt.Sprintf("%s has no array of %s: none is shown", kind.Method(), kind.Member()), LeftOut: true})
+		}
 		for _, it := range unusable {
 			r.leaveOut(it.name, it.err)
 		}
@@ -102,6 +105,11 @@ func splitPage(kind bridge.ListKind, result []byte) (items, next []byte, more bo
 		}
 	}
 	return items, next, more
+}
+
+// isList reports whether a member of a result is an array, or what some languages write for an empty one.
+func isList(items []byte) bool {
+	return len(items) == 0 || items[0] == '[' || items[0] == 'n' || items[0] == '{' && wire.FirstMember(items) == 0
 }
 
 // maxExtra bounds the members of a list's result beside its items: each page of the list has them.
