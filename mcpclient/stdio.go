@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -82,7 +83,7 @@ func (s *stdio) receive(r receiver) error {
 			r.tooLong(long, nil)
 			continue
 		case err != nil:
-			return s.ended(printed.String())
+			return s.ended(err, printed.String())
 		}
 		if !mayBeMessage(buf.B) {
 			s.cfg.throttle.Log(slog.LevelWarn, "skipped a line on standard output that is not a message", "line", s.cfg.snippet(buf.B))
@@ -95,15 +96,18 @@ func (s *stdio) receive(r receiver) error {
 	}
 }
 
-// ended ends the child, which has closed its output, and returns how it ended. printed is what it
-// wrote last to standard output, if that was not a message.
-func (s *stdio) ended(printed string) error {
+// ended ends the child, whose output ended with err, and returns why. printed is what it wrote last to standard output,
+// if that was not a message.
+func (s *stdio) ended(err error, printed string) error {
 	s.child.Stop()
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
 	s.out.Close(over) // drops what is queued
 	why, output := s.child.Err(), s.child.Tail()
-	if why == nil {
+	switch {
+	case err == bufio.ErrTooLong:
+		why = errors.New("it writes a line that does not end")
+	case why == nil:
 		why = errors.New("the server closed its output (exit status 0)")
 	}
 	if s.cfg.Mute {

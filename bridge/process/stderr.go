@@ -30,7 +30,8 @@ type stderrLog struct {
 
 	// Only the reader uses these.
 	part    []byte // the line so far
-	over    int    // bytes of the line beyond maxLine
+	over    int    // bytes of the line beyond part
+	cut     bool   // the beginning of the line, which is too long, has been passed on
 	tail    Tail
 	allowed float64 // bytes that may be passed on now
 	refill  time.Time
@@ -85,10 +86,17 @@ func (l *stderrLog) Write(b []byte) (int, error) {
 	for len(b) > 0 {
 		line, rest, ended := bytes.Cut(b, []byte{'\n'})
 		taken := min(len(line), maxLine-len(l.part))
+		if l.cut {
+			taken = 0
+		}
 		l.part = append(l.part, line[:taken]...)
 		l.over += len(line) - taken
-		if ended {
+		switch {
+		case ended:
 			l.endLine()
+		case l.over > 0 && !l.cut: // its end may never come
+			l.endLine()
+			l.cut = true
 		}
 		b = rest
 	}
@@ -97,7 +105,7 @@ func (l *stderrLog) Write(b []byte) (int, error) {
 
 // end passes on a last line without an end, and how much was left out.
 func (l *stderrLog) end() {
-	if len(l.part) > 0 {
+	if len(l.part) > 0 || l.cut {
 		l.endLine()
 	}
 	l.mu.Lock()
@@ -108,6 +116,13 @@ func (l *stderrLog) end() {
 }
 
 func (l *stderrLog) endLine() {
+	if l.cut {
+		l.mu.Lock()
+		l.leftOut += int64(l.over)
+		l.mu.Unlock()
+		l.over, l.cut = 0, false
+		return
+	}
 	size, over, line := len(l.part)+l.over+1, 0, l.part
 	if l.over > 0 {
 		line = trimPartialRune(l.part)

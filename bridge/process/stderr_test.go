@@ -57,6 +57,29 @@ func TestStderrLines(t *testing.T) {
 	}
 }
 
+// The beginning of a line that is too long is passed on before its end, which may never come.
+func TestStderrWithoutEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines []string
+		l := newStderrLog(func(line string) { lines = append(lines, line) })
+		go l.deliver()
+		part := strings.Repeat("z", maxLine)
+		for range 3 {
+			l.Write([]byte(part))
+		}
+		synctest.Wait()
+		if !slices.Equal(lines, []string{part}) {
+			t.Errorf("%d lines before the end: %.20q", len(lines), lines)
+		}
+		l.Write([]byte("\nnext\n" + part + part))
+		l.end()
+		synctest.Wait()
+		if want := []string{part, "… 16384 bytes of standard error left out", "next", part, "… 8192 bytes of standard error left out"}; !slices.Equal(lines, want) {
+			t.Errorf("%d lines: %.50q", len(lines), lines)
+		}
+	})
+}
+
 func TestStderrIsShortAndValid(t *testing.T) {
 	lines, _ := logged(t, func(l *stderrLog) { l.Write(slices.Repeat([]byte("\xffa"), maxLine)) })
 	if len(lines) != 2 || len(lines[0]) > maxLine || !utf8.ValidString(lines[0]) {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -21,7 +22,8 @@ func NewLineReader(r io.Reader, limit int) *LineReader {
 // Read returns the next line that is not empty, without its LF or CRLF, in a Buffer that becomes
 // the caller's. The last line need not have an end. A [*TooLongError] is for a line over the limit,
 // which was skipped without keeping it in memory: the next Read returns the line after it. Any
-// other error is the stream's, [io.EOF] at its end, and final.
+// other error is final: the stream's, [io.EOF] at its end, or [bufio.ErrTooLong] after a
+// TooLongError for a line of which more than 1 GiB was skipped: it does not seem to end.
 func (l *LineReader) Read() (*Buffer, error) {
 	for {
 		line, err := l.w.line()
@@ -40,6 +42,9 @@ func (l *LineReader) Read() (*Buffer, error) {
 		}
 	}
 }
+
+// maxSkip bounds the bytes of a line that are skipped. A line that never ends would not be noticed otherwise.
+const maxSkip = 1 << 30
 
 // TooLongError is the error for a message over the limit of its reader.
 type TooLongError struct {
@@ -82,6 +87,7 @@ type window struct {
 	r     io.Reader
 	limit int  // of a line, in bytes
 	cr    bool // a CR ends a line too, whether or not an LF follows
+	skip  int  // maxSkip
 
 	buf  *Buffer
 	from int   // buf.B[from:] has not been returned
@@ -92,7 +98,7 @@ type window struct {
 }
 
 func newWindow(r io.Reader, limit int, cr bool) *window {
-	return &window{r: r, limit: limit, cr: cr, buf: NewBuffer(0)}
+	return &window{r: r, limit: limit, cr: cr, skip: maxSkip, buf: NewBuffer(0)}
 }
 
 // line returns the next line without its end, valid until the next call. With the reader's error it
@@ -193,6 +199,9 @@ func (w *window) skipLong(limit int) *TooLongError {
 		long.skip(part)
 		w.from += len(part)
 		w.seen = w.from
+		if n < 0 && w.err == nil && long.Size-limit > w.skip {
+			w.err = bufio.ErrTooLong
+		}
 		if n >= 0 || w.err != nil {
 			if bytes.HasSuffix(long.Tail, []byte("\r")) {
 				long.Size--

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -68,6 +69,33 @@ func TestLineReaderError(t *testing.T) {
 	if _, err := lines(stuck{}, 9); err != io.ErrNoProgress {
 		t.Error(err)
 	}
+}
+
+// A line that does not end is an error, once much of it has been skipped.
+func TestLineReaderEndless(t *testing.T) {
+	l := NewLineReader(io.MultiReader(strings.NewReader("ok\n"), endless{}), 9)
+	l.w.skip = 1 << 20
+	if b, err := l.Read(); err != nil || string(b.B) != "ok" {
+		t.Error(err)
+	}
+	var long *TooLongError
+	if _, err := l.Read(); !errors.As(err, &long) || long.Size <= 1<<20 {
+		t.Error(err)
+	}
+	for range 2 {
+		if _, err := l.Read(); err != bufio.ErrTooLong {
+			t.Error(err)
+		}
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = 'x'
+	}
+	return len(b), nil
 }
 
 type stuck struct{}
