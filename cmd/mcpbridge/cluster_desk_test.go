@@ -129,7 +129,10 @@ func TestLoginAnywhere(t *testing.T) {
 	a.shows(a.browser, 1, http.MethodGet, link, "to <b>ann</b> of this bridge")
 	a.enter(2, "AAAA-AAAA", "nobody has logged in so far")
 	_, address := a.open(a.browser, 2, http.MethodPost, link)
-	a.shows(a.browser, 1, http.MethodPost, link, "This link has been used")
+	a.shows(http.Client{}, 1, http.MethodPost, link, "This link has been used")
+	if _, again := a.open(a.browser, 1, http.MethodPost, link); again != address {
+		t.Errorf("the link leads its browser to %q, and then to %q", address, again)
+	}
 	_, back := a.open(a.browser, 2, http.MethodGet, address)
 	if !strings.HasPrefix(back, a.balancer.URL+"/login/callback?") {
 		t.Fatalf("the authorization server leads to %q", back)
@@ -140,7 +143,7 @@ func TestLoginAnywhere(t *testing.T) {
 	if code == nil {
 		t.Fatalf("no code: %s", page)
 	}
-	a.shows(a.browser, 2, http.MethodGet, back, "This link has been used")
+	a.shows(a.browser, 2, http.MethodGet, back, code[1])
 	if resp, _ := a.nodes[0].send(http.MethodGet, codePath+"?server=docs&principal=ann&code="+strings.ReplaceAll(code[1], "-", ""), ""); resp.StatusCode != http.StatusNotFound {
 		t.Errorf("a caller that is not a node gets %s", resp.Status)
 	}

@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -34,6 +35,9 @@ type bank struct {
 	tokens     map[string]string // accounts by access token
 	registered int
 	issued     int // tokens
+
+	away    atomic.Bool            // it registers nobody
+	reached atomic.Pointer[func()] // is called when it is to register someone, or exchange a code; may be nil
 }
 
 func newBank(t *testing.T) *bank {
@@ -44,6 +48,13 @@ func newBank(t *testing.T) *bank {
 }
 
 func (b *bank) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/register" && b.away.Load() {
+		http.Error(w, "try again", http.StatusServiceUnavailable)
+		return
+	}
+	if reached := b.reached.Load(); reached != nil && (r.URL.Path == "/register" || r.URL.Path == "/token") {
+		(*reached)()
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
@@ -140,6 +151,7 @@ type accountWorld struct {
 	*testing.T
 	bank  *bank
 	pages *httptest.Server
+	ended atomic.Pointer[func()] // is called when a browser has gone; may be nil
 	stack *stack.Stack
 	store *memory
 }
@@ -148,7 +160,12 @@ func newAccountWorld(t *testing.T) *accountWorld {
 	w := &accountWorld{T: t, bank: newBank(t), store: &memory{all: map[string][]byte{}}}
 	pool := stack.NewPool()
 	t.Cleanup(func() { pool.Close() })
-	w.pages = httptest.NewServer(&pool.Desk)
+	w.pages = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if ended := w.ended.Load(); ended != nil {
+			defer context.AfterFunc(r.Context(), *ended)()
+		}
+		pool.Desk.ServeHTTP(rw, r)
+	}))
 	t.Cleanup(w.pages.Close)
 	pool.Desk.SetBase(w.pages.URL)
 	var err error
@@ -277,12 +294,18 @@ func TestAccount(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := leave(browser, link); err == nil {
-			t.Error("a link works twice")
+		if again, err := leave(browser, link); again != address {
+			t.Errorf("a link leads its browser to %q, %v, and then to %q", address, err, again)
+		}
+		if _, err := leave(w.browser(holder), link); err == nil {
+			t.Error("a link works in two browsers")
 		}
 		code, err := visit(browser, address)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if again, err := visit(browser, address); again != code {
+			t.Errorf("the page shows the code %q, and then %q, %v", code, again, err)
 		}
 		if _, err := w.call(s, account.Tool, `{"code":"`+strings.ToLower(code)+`"}`); err != nil {
 			t.Fatalf("%s: %v", holder, err)
@@ -318,6 +341,74 @@ func TestAccount(t *testing.T) {
 		t.Errorf("the operator sees %v, %v", l, err)
 	}
 }
+
+// TestAccountImpatient has a person whose login goes on whatever happens at its pages: others are asked for while it
+// is open, the authorization server is away for a moment, and the browser sends each request twice, the first of which it
+// gives up, as it does after a double click.
+func TestAccountImpatient(t *testing.T) {
+	w := newAccountWorld(t)
+	s, browser := w.open("ann"), w.browser("ann")
+	ask := func() string {
+		said, err := w.call(s, account.Tool, "{}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return linkPattern.FindString(said)
+	}
+	link := ask()
+	resp, err := browser.Get(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	for range 5 {
+		ask()
+	}
+	w.bank.away.Store(true)
+	if address, err := leave(browser, link); err == nil {
+		t.Errorf("it leads to %q without a client", address)
+	}
+	w.bank.away.Store(false)
+	// twice sends a request that the browser gives up when the bank has got what it leads to, and sends it again.
+	twice := func(send func(browser *http.Client) error) {
+		ctx, giveUp := context.WithCancel(t.Context())
+		givenUp := make(chan bool, 9)
+		noticed := func() { givenUp <- true }
+		w.ended.Store(&noticed)
+		reached := sync.OnceFunc(func() {
+			giveUp()
+			<-givenUp
+		})
+		w.bank.reached.Store(&reached)
+		impatient := *browser
+		impatient.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
+			return http.DefaultTransport.RoundTrip(r.WithContext(ctx))
+		})
+		send(&impatient)
+		if ctx.Err() == nil {
+			t.Error("the bank was not reached")
+		}
+		if err := send(browser); err != nil {
+			t.Error(err)
+		}
+	}
+	var address, code string
+	twice(func(browser *http.Client) (err error) {
+		address, err = leave(browser, link)
+		return err
+	})
+	twice(func(browser *http.Client) (err error) {
+		code, err = visit(browser, address)
+		return err
+	})
+	if _, err := w.call(s, account.Tool, `{"code":"`+code+`"}`); err != nil {
+		t.Error(err)
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // TestAccountAsked has a client that shows addresses and forms ask its user.
 func TestAccountAsked(t *testing.T) {

@@ -18,6 +18,8 @@ const (
 	life       = 10 * time.Minute // of a login under way
 	mostLogins = 3                // under way, of a principal at a server
 	mostTries  = 5                // of codes, until the logins end
+
+	stepTime = time.Minute // that an authorization server may take for a step, whether or not its browser waits
 )
 
 // A Desk has the logins under way. The zero value is ready. It may be used from many goroutines, and is
@@ -44,11 +46,26 @@ type login struct {
 	expires time.Time
 	tries   int // of codes that were wrong
 
-	cookie   string       // of the browser that has left the page; "" before that
-	visit    *oauth.Visit // of the authorization server; nil before it begins
-	answered bool         // its answer has come
-	code     string       // "" before somebody has logged in
-	who      string
+	opened bool         // its page was shown
+	cookie string       // of the browser that has left the page; "" before that; changed with step held, too
+	visit  *oauth.Visit // of the authorization server; nil before it begins
+	code   string       // "" before somebody has logged in
+	who    string
+
+	step sync.Mutex // held while the authorization server is asked: a browser may send a request again meanwhile
+}
+
+// progress is how far a person has come with the login.
+func (l *login) progress() int {
+	switch {
+	case l.code != "":
+		return 3
+	case l.cookie != "":
+		return 2
+	case l.opened:
+		return 1
+	}
+	return 0
 }
 
 // SetBase sets the address under which browsers reach the pages; "" means that there is none.
@@ -67,8 +84,8 @@ func (d *Desk) Begin(of Account, client *oauth.Client, cause error) (link string
 	}
 	d.sweep()
 	if under := d.of(of); len(under) >= mostLogins {
-		unused := slices.IndexFunc(under, func(l *login) bool { return l.cookie == "" }) // a person is at the others
-		delete(d.logins, under[max(unused, 0)].id)
+		least := slices.MinFunc(under, func(a, b *login) int { return a.progress() - b.progress() }) // a person may be at the others
+		delete(d.logins, least.id)
 	}
 	id := rand.Text()
 	if d.fleet.NewID != nil {
@@ -176,46 +193,89 @@ func plain(code string) string {
 	return code[:min(len(code), codeLength+1)]
 }
 
-// find returns a login that no browser has begun; nil if there is none with the id.
-func (d *Desk) find(id string) *login {
+// find returns a login for its page, to the first browser or to the one that has begun it; nil if there is none with
+// the id.
+func (d *Desk) find(id, cookie string) *login {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.sweep()
-	if l := d.logins[id]; l != nil && l.cookie == "" {
-		return l
+	l := d.logins[id]
+	if l == nil || l.cookie != "" && !l.isOf(cookie) {
+		return nil
 	}
-	return nil
+	l.opened = true
+	return l
 }
 
-// leave begins the visit of the authorization server, for the first browser that leaves the page of a login.
-func (d *Desk) leave(ctx context.Context, id string) (address, cookie string, err error) {
-	d.mu.Lock()
-	l, base := d.logins[id], d.base
-	if l == nil || l.cookie != "" {
-		d.mu.Unlock()
+// isOf reports whether a browser with a cookie is that of the login.
+func (l *login) isOf(cookie string) bool {
+	return subtle.ConstantTimeCompare([]byte(cookie), []byte(l.cookie)) == 1
+}
+
+// leave begins the visit of the authorization server, for the first browser that leaves the page of a login. If that
+// comes back, its visit goes on. used is the cookie of the browser from now on.
+func (d *Desk) leave(ctx context.Context, id, cookie string) (address, used string, err error) {
+	l := d.find(id, cookie)
+	if l == nil {
 		return "", "", errGone
 	}
-	l.cookie = rand.Text()
+	l.step.Lock()
+	defer l.step.Unlock()
+	d.mu.Lock()
+	begun := l.cookie != ""
+	if !begun {
+		l.cookie = orNewCookie(cookie)
+	}
+	visit, base, gone := l.visit, d.base, d.logins[id] != l || begun && !l.isOf(cookie)
 	d.mu.Unlock()
-	visit, err := l.client.Visit(ctx, base+callbackPath, id, l.cause)
+	switch {
+	case gone:
+		return "", "", errGone
+	case visit != nil:
+		return visit.Address(), l.cookie, nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stepTime)
+	defer cancel()
+	visit, err = l.client.Visit(ctx, base+callbackPath, id, l.cause)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err != nil {
-		delete(d.logins, id)
+		l.cookie = "" // so that another attempt may be made
 		return "", "", err
 	}
 	l.visit = visit
 	return visit.Address(), l.cookie, nil
 }
 
+// orNewCookie returns the cookie of a browser, or one for it.
+func orNewCookie(cookie string) string {
+	if made := rand.Text(); len(cookie) != len(made) {
+		return made
+	}
+	return cookie
+}
+
 var errGone = errors.New("this link has been used, or is older than ten minutes: ask for another one")
 
-// arrive takes the answer of an authorization server. cookie returns a cookie of the browser by its name.
-func (d *Desk) arrive(ctx context.Context, answer url.Values, cookie func(name string) string) (*login, error) {
+// arrive takes the answer of an authorization server from a browser with a cookie, which may come again.
+func (d *Desk) arrive(ctx context.Context, answer url.Values, cookie string) (*login, error) {
 	l, err := d.visited(answer.Get("state"), cookie)
 	if err != nil {
 		return nil, err
 	}
+	l.step.Lock()
+	defer l.step.Unlock()
+	d.mu.Lock()
+	code, gone := l.code, d.logins[l.id] != l
+	d.mu.Unlock()
+	switch {
+	case gone:
+		return nil, errGone
+	case code != "":
+		return l, nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stepTime)
+	defer cancel()
 	who, err := l.visit.Answer(ctx, answer)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -227,19 +287,18 @@ func (d *Desk) arrive(ctx context.Context, answer url.Values, cookie func(name s
 	return l, nil
 }
 
-// visited returns the login with a state, for the first answer, and to its browser alone.
-func (d *Desk) visited(state string, cookie func(name string) string) (*login, error) {
+// visited returns the login with a state, to its browser alone.
+func (d *Desk) visited(state, cookie string) (*login, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.sweep()
 	l := d.logins[idOf(state)]
 	switch {
-	case l == nil || l.visit == nil || l.answered || subtle.ConstantTimeCompare([]byte(l.visit.State()), []byte(state)) == 0:
+	case l == nil || l.visit == nil || subtle.ConstantTimeCompare([]byte(l.visit.State()), []byte(state)) == 0:
 		return nil, errGone
-	case subtle.ConstantTimeCompare([]byte(cookie(cookieName(l.id))), []byte(l.cookie)) == 0:
+	case !l.isOf(cookie):
 		return nil, errors.New("this login was begun in another browser: go on in that one")
 	}
-	l.answered = true
 	return l, nil
 }
 
@@ -250,4 +309,4 @@ func idOf(state string) string {
 }
 
 // cookieName returns the name of the cookie of a login. Ids may begin alike.
-func cookieName(id string) string { return "mcpbridge-login-" + id[len(id)-8:] }
+func cookieName(id string) string { return "mcpbridge-login-" + id[max(len(id)-8, 0):] }

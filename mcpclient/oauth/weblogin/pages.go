@@ -40,13 +40,16 @@ func (d *Desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveLink says what a link is for. It changes nothing, as programs open links, too.
+// serveLink says what a link is for. The login is nobody's so far, as programs open links, too.
 func (d *Desk) serveLink(w http.ResponseWriter, r *http.Request) {
-	l := d.find(r.URL.Query().Get("id"))
+	id := r.URL.Query().Get("id")
+	cookie := cookieOf(r, id)
+	l := d.find(id, cookie)
 	if l == nil {
 		refuse(w, http.StatusNotFound, sentence(errGone))
 		return
 	}
+	d.setCookie(w, id, orNewCookie(cookie)) // before the form is sent, which may happen twice
 	page(w, `<h1>Log in to %</h1><p>You are about to connect your account at <b>%</b> (%) to <b>%</b> of this bridge, which then acts for you there.</p>`+
 		`<p>Go on only if that is you, and you have just asked for this.</p><form method="post"><button autofocus>Log in</button></form>`,
 		l.of.Server, l.of.Server, l.client.Server(), l.of.Principal)
@@ -54,34 +57,25 @@ func (d *Desk) serveLink(w http.ResponseWriter, r *http.Request) {
 
 // serveLeave leads the browser to the authorization server.
 func (d *Desk) serveLeave(w http.ResponseWriter, r *http.Request) {
-	base, err := url.Parse(d.address())
-	if site := r.Header.Get("Sec-Fetch-Site"); err != nil || site != "" && site != "same-origin" {
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" {
 		refuse(w, http.StatusForbidden, "Another page has sent you here: open the link itself.")
 		return
 	}
 	id := r.URL.Query().Get("id")
-	address, cookie, err := d.leave(r.Context(), id)
+	address, cookie, err := d.leave(r.Context(), id, cookieOf(r, id))
 	if err != nil {
 		refuse(w, http.StatusBadGateway, sentence(err))
 		return
 	}
-	http.SetCookie(w, &http.Cookie{
-		Name: cookieName(id), Value: cookie, Path: base.Path + loginPath, MaxAge: int(life.Seconds()),
-		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: base.Scheme == "https",
-	})
+	d.setCookie(w, id, cookie)
 	w.Header().Set("Location", address)
 	w.WriteHeader(http.StatusSeeOther)
 }
 
 // serveCallback takes the answer of the authorization server, and shows the code.
 func (d *Desk) serveCallback(w http.ResponseWriter, r *http.Request) {
-	l, err := d.arrive(r.Context(), r.URL.Query(), func(name string) string {
-		c, err := r.Cookie(name)
-		if err != nil {
-			return ""
-		}
-		return c.Value
-	})
+	answer := r.URL.Query()
+	l, err := d.arrive(r.Context(), answer, cookieOf(r, idOf(answer.Get("state"))))
 	if err != nil {
 		refuse(w, http.StatusForbidden, sentence(err))
 		return
@@ -93,6 +87,27 @@ func (d *Desk) serveCallback(w http.ResponseWriter, r *http.Request) {
 	page(w, `<h1>Almost done</h1><p>Enter this code where you have asked for the login:</p><p class="code">%</p>`+
 		`<p>It connects % at % to <b>%</b> of this bridge, and is valid for ten minutes. Show it to nobody else.</p>`,
 		l.code[:4]+"-"+l.code[4:], who, l.of.Server, l.of.Principal)
+}
+
+// setCookie gives the browser its cookie of a login.
+func (d *Desk) setCookie(w http.ResponseWriter, id, cookie string) {
+	base, err := url.Parse(d.address())
+	if err != nil { // nor does a link lead here
+		return
+	}
+	http.SetCookie(w, &http.Cookie{
+		Name: cookieName(id), Value: cookie, Path: base.Path + loginPath, MaxAge: int(life.Seconds()),
+		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: base.Scheme == "https",
+	})
+}
+
+// cookieOf returns the cookie of a login that a browser has, "" for none.
+func cookieOf(r *http.Request, id string) string {
+	c, err := r.Cookie(cookieName(id))
+	if err != nil {
+		return ""
+	}
+	return c.Value
 }
 
 // address returns the address of the bridge.
