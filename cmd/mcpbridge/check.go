@@ -181,7 +181,7 @@ func (c *checker) server(ctx context.Context, st *stack.ServerState, took time.D
 	if s.Accounts = accountsAt(c.Stack, st.Name); s.Accounts != nil {
 		s.Notes = append(s.Notes, accountsLine(s.Accounts))
 		own, _ := c.Login(st.Name).Status()
-		s.OK = s.OK || own == nil && c.Login(st.Name).Challenged() // nobody needs the operator's login
+		s.OK = s.OK || own == nil && c.Login(st.Name).Wanted() != nil // nobody needs the operator's login
 	}
 	if !s.OK && (server.OAuth.OfCaller || server.Forward) && strings.Contains(st.Reason, diagnosis.WithoutToken) {
 		s.OK = true
@@ -196,7 +196,7 @@ func (c *checker) server(ctx context.Context, st *stack.ServerState, took time.D
 	if !s.OK {
 		s.Next = (&diagnosis.Failure{Command: command, URL: server.URL, Sandbox: server.Sandbox != nil, Reason: st.Reason, Output: st.Output}).Next()
 		login := c.Login(st.Name)
-		s.WantsLogin = login != nil && login.Challenged()
+		s.WantsLogin = login != nil && login.Wanted() != nil
 		if server.Fault != nil || s.WantsLogin { // it says so itself
 			s.Next = ""
 		} else if old {

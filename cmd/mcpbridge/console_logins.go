@@ -28,7 +28,7 @@ func (c *ownConsole) logins(*http.Request) (any, error) {
 		if client == nil {
 			continue
 		}
-		own := consoleLogin{Server: server.Name, URL: client.Server(), Wanted: client.Challenged(), Accounts: accountsAt(current, server.Name)}
+		own := consoleLogin{Server: server.Name, URL: client.Server(), Wanted: client.Wanted() != nil, Accounts: accountsAt(current, server.Name)}
 		var err error
 		if own.Login, err = client.Status(); err != nil {
 			own.Fault = err.Error()

@@ -88,7 +88,8 @@ type serverState struct {
 	Node     string    `json:"node,omitempty"`     // the other node of the cluster that runs it for all, or is lent it
 
 	Login    *oauth.Status            `json:"login,omitempty"`
-	Accounts map[string]*oauth.Status `json:"accounts,omitempty"` // by principal, where each has its own
+	Wanted   string                   `json:"wanted_login,omitempty"` // by what it takes for its requests, be it up or not
+	Accounts map[string]*oauth.Status `json:"accounts,omitempty"`     // by principal, where each has its own
 }
 
 // answer is that of a command that changes something, or says where something is.
@@ -272,15 +273,19 @@ func (c *control) down(server string) string {
 }
 
 // logins returns who is logged in to a server: the operator, nil if not, and the principals at one where
-// each has an account of its own.
-func (c *control) logins(server string) (operator *oauth.Status, accounts map[string]*oauth.Status) {
+// each has an account of its own. At any other one wanted says what the operator has to do; "" for nothing.
+func (c *control) logins(server string) (operator *oauth.Status, accounts map[string]*oauth.Status, wanted string) {
 	for _, s := range c.stacks() {
 		if client := s.Login(server); client != nil {
 			operator, _ = client.Status() // the server itself says what is wrong with its credentials
-			return operator, accountsAt(s, server)
+			accounts = accountsAt(s, server)
+			if err := client.Wanted(); err != nil && accounts == nil {
+				wanted = err.Error()
+			}
+			return operator, accounts, wanted
 		}
 	}
-	return nil, nil
+	return nil, nil, ""
 }
 
 func (c *control) state() processState {
@@ -307,7 +312,7 @@ func (c *control) state() processState {
 	}
 	for _, client := range c.clients() {
 		count := now.Servers[client.Name()]
-		login, accounts := c.logins(client.Name())
+		login, accounts, wanted := c.logins(client.Name())
 		links := client.Links()
 		if len(links) == 0 {
 			links = []mcpclient.LinkStatus{{Status: client.Status()}}
@@ -316,7 +321,7 @@ func (c *control) state() processState {
 			st.Servers = append(st.Servers, serverState{
 				Name: client.Name(), State: string(l.State), Since: l.Since, PID: l.PID, Memory: groups[l.PID], Callers: l.Callers,
 				Calls: count.Calls, Failed: count.Failed, LastCall: count.Last,
-				Server: l.Server, Revision: l.Revision, Tools: l.Items[bridge.Tools], Held: held[client.Name()], Findings: found[client.Name()], Reason: l.Reason, Line: l.Line, Login: login, Accounts: accounts,
+				Server: l.Server, Revision: l.Revision, Tools: l.Items[bridge.Tools], Held: held[client.Name()], Findings: found[client.Name()], Reason: l.Reason, Line: l.Line, Login: login, Wanted: wanted, Accounts: accounts,
 				Sandbox: sandboxes[client.Name()], Node: nodes[client.Name()],
 			})
 		}

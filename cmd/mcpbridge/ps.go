@@ -326,6 +326,9 @@ func (s *serverState) printAccess(w io.Writer, now time.Time) {
 	if s.Login != nil {
 		output.Item(w, front, "logged in "+loginLine(s.Login, now))
 	}
+	if s.Wanted != "" && s.Wanted != s.Reason { // it is up, and its calls fail
+		output.Item(w, front, terminal.Inline(s.Wanted))
+	}
 	if s.Accounts != nil {
 		output.Item(w, front, accountsLine(s.Accounts))
 	}

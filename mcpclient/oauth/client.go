@@ -39,7 +39,8 @@ type Config struct {
 	Identity string         // whose access it is; "" is the operator's
 	Store    Store          // keeps what has been obtained; nil means that only the Client does
 	Roots    *x509.CertPool // trusted certificate authorities; nil means the system's
-	Command  string         // with which a person logs in, for errors
+	Command  string         // with which the operator logs in, for errors
+	Tool     string         // with which others log in, each with an account of its own, for errors; "" means that none do
 
 	// MayAsk reports whether the person behind a caller is the one to log in; nil means that none is.
 	MayAsk func(caller bridge.Principal) bool
@@ -71,6 +72,7 @@ type Client struct {
 	state      atomic.Pointer[state]     // nil before the first use
 	outdated   atomic.Bool               // the store may have another one
 	challenged atomic.Pointer[challenge] // by the latest refusal
+	wanted     atomic.Pointer[LoginError]
 
 	asking chan struct{} // holds a token while a caller is asked to log in
 
@@ -151,7 +153,9 @@ func (c *Client) adopt(r *record) {
 		s.secrets.Add(r.Token.Access)
 		s.secrets.Add(r.Token.Refresh)
 	}
-	c.state.Store(s)
+	if before := c.state.Swap(s); before != nil && r.Token != nil && s.header != before.header {
+		c.wanted.Store(nil)
+	}
 }
 
 // issuer returns the issuer of the token; "" without one.
@@ -190,8 +194,11 @@ func (c *Client) Changed(key string, value []byte) (own, another bool) {
 	var r record
 	_ = json.Unmarshal(value, &r) // what is no record has no token
 	was, is := s.Token, r.Token
-	if was == nil || is == nil {
+	switch {
+	case was == nil || is == nil:
 		return true, was != is
+	case c.cfg.Grant != Code: // nobody has logged in
+		return true, false
 	}
 	return true, was.Login != is.Login || was.Issuer != is.Issuer || was.Subject != is.Subject
 }
@@ -205,17 +212,24 @@ func (c *Client) hide(text string) string {
 
 // LoginError says that a person must log in.
 type LoginError struct {
-	Scopes  []string // that are missing; nil means that there is no usable login
-	command string
-	cause   string
-	of      *challenge // nil without one
+	Scopes []string // that are missing; nil means that there is no usable login
+	client *Config
+	cause  string
+	of     *challenge // nil without one
 }
 
 func (e *LoginError) Error() string {
-	if e.Scopes != nil {
-		return fmt.Sprintf("%s: mcpbridge may do this after %s --scope %s", e.cause, e.command, word(joined(e.Scopes)))
+	text := fmt.Sprintf("%s: run %s", e.cause, e.client.Command)
+	switch c := e.client; {
+	case c.Identity != "":
+		return fmt.Sprintf("%s: %s logs in with the tool %s", e.cause, c.Identity, c.Tool)
+	case e.Scopes != nil:
+		text = fmt.Sprintf("%s: mcpbridge may do this after %s --scope %s", e.cause, c.Command, word(joined(e.Scopes)))
 	}
-	return fmt.Sprintf("%s: run %s", e.cause, e.command)
+	if e.client.Tool != "" {
+		text += " for an account of your own (callers log in with the tool " + e.client.Tool + ")"
+	}
+	return text
 }
 
 // word returns scopes, which a server has named, as a word of a shell that runs nothing in it.
@@ -227,7 +241,20 @@ func word(scopes string) string {
 }
 
 func (c *Client) loginError(cause string, scopes []string) error {
-	return &LoginError{Scopes: scopes, command: c.cfg.Command, cause: cause, of: c.challenged.Load()}
+	e := &LoginError{Scopes: scopes, client: &c.cfg, cause: cause, of: c.challenged.Load()}
+	c.wanted.Store(e)
+	return e
+}
+
+// Wanted returns the latest error that says that a person must log in; nil if there was none, or another token since.
+func (c *Client) Wanted() error {
+	if c.wanted.Load() != nil {
+		_, _ = c.current(true) // another process may have it
+	}
+	if e := c.wanted.Load(); e != nil {
+		return e
+	}
+	return nil
 }
 
 // Authorization returns the value of the Authorization header of a request; "" as long as the server has

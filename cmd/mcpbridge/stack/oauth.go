@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/mcpbridge/mcpbridge/bridge/account"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/mcpclient/oauth"
@@ -55,6 +56,9 @@ func NewLogin(cfg *config.Config, server *config.Server, logins, tokens oauth.St
 		access.Store = tokens
 	}
 	access.Command = commandFor(cfg, "login", server.Name, "--upstream "+hint.ShellWord(server.URL))
+	if server.PerIdentity {
+		access.Tool = account.Tool
+	}
 	if identity == "" { // else its login is by a page of the bridge
 		access.MayAsk = isOperator
 	}

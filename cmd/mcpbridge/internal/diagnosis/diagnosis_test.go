@@ -121,6 +121,8 @@ func TestNext(t *testing.T) {
 		{Failure{URL: "http://x", Reason: "its token cannot be renewed: http://y/token: dial tcp: lookup y: no such host"}, "its authorization server runs"},
 		{Failure{URL: "http://x", Reason: "https://y gives no token: invalid_client (HTTP 401)"}, `correct "oauth"`},
 		{Failure{URL: "http://x", Reason: "https://y gives no token: https://y/token: x509: certificate signed by unknown authority"}, "tls"},
+		{Failure{URL: "http://x", Reason: "it refuses the token that https://y gives: HTTP 401"}, "an audience"},
+		{Failure{URL: "http://x", Reason: `its authorization server is "https://y" now, and the client id in the config is for "https://z"`}, `correct "oauth"`},
 		{Failure{URL: "http://x", Reason: "something else"}, "log"},
 	} {
 		if got := c.failure.Next(); !strings.Contains(got, c.want) {

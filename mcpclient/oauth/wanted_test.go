@@ -1,0 +1,85 @@
+package oauth
+
+import (
+	"net/url"
+	"testing"
+	"time"
+)
+
+// TestWanted wants a login of a person only where that helps, and as long as there is none.
+func TestWanted(t *testing.T) {
+	f, store, ctx := newFake(t), newMemory(), t.Context()
+	c, other := f.client(t, store), f.client(t, store)
+	wanted := func(text string) {
+		t.Helper()
+		if text != "" {
+			wantError(t, c.Wanted(), text)
+		} else if err := c.Wanted(); err != nil {
+			t.Errorf("it wants %v", err)
+		}
+	}
+	wanted("")
+	c.Refused(ctx, "", 401, refusal(`Bearer scope="read"`), true)
+	wanted("it wants a login: run mcpbridge login s")
+	if err := other.Login(ctx, nil, agree(t)); err != nil {
+		t.Fatal(err)
+	}
+	wanted("")
+	c.Refused(ctx, "Bearer access-1", 403, refusal(`Bearer error="insufficient_scope", scope="write"`), false)
+	wanted(`--scope "write"`)
+	if err := other.Login(ctx, []string{"write"}, agree(t)); err != nil {
+		t.Fatal(err)
+	}
+	wanted("")
+	f.grant = func(url.Values) (int, string) { return 503, "down" }
+	expire(t, c, time.Now().Add(-time.Second))
+	_, err := c.Authorization(ctx)
+	wantError(t, err, "its token cannot be renewed")
+	wanted("")
+	f.grant = func(url.Values) (int, string) { return 400, `{"error":"invalid_grant"}` }
+	c = f.client(t, store) // which has not just failed
+	c.Authorization(ctx)
+	wanted("its login has ended: run mcpbridge login s")
+
+	c = f.client(t, newMemory(), func(cfg *Config) { cfg.Grant, cfg.ClientID, cfg.ClientSecret = ClientCredentials, "id", "s3cret" })
+	if _, err := c.Refused(ctx, "", 401, refusal("Bearer"), true); err == nil || !c.Challenged() {
+		t.Error("it is not refused")
+	}
+	wanted("")
+}
+
+// TestWhoLogsIn tells those who have accounts of their own the tool with which they log in, and not the command of who
+// runs the bridge.
+func TestWhoLogsIn(t *testing.T) {
+	f := newFake(t)
+	for identity, want := range map[string]string{
+		"":    "it wants a login: run mcpbridge login s for an account of your own (callers log in with the tool connect)",
+		"ann": "it wants a login: ann logs in with the tool connect",
+	} {
+		c := f.client(t, newMemory(), func(cfg *Config) { cfg.Identity, cfg.Tool = identity, "connect" })
+		if _, err := c.Refused(t.Context(), "", 401, refusal(`Bearer scope="read"`), true); err == nil || err.Error() != want {
+			t.Errorf("%q: %v", identity, err)
+		}
+	}
+}
+
+// TestChangedToken takes a token of a machine that another process has got for one of the same login.
+func TestChangedToken(t *testing.T) {
+	f, store := newFake(t), newMemory()
+	machine := func(cfg *Config) { cfg.Grant, cfg.ClientID, cfg.ClientSecret = ClientCredentials, "id", "s3cret" }
+	c, other := f.client(t, store, machine), f.client(t, store, machine)
+	for _, of := range []*Client{c, other} {
+		if _, err := of.Authorization(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if again, err := other.Refused(t.Context(), "Bearer access-1", 401, refusal("Bearer"), false); !again {
+		t.Fatal(err)
+	}
+	if own, another := c.Changed(c.key, store.all[c.key]); !own || another {
+		t.Errorf("own %t, another %t", own, another)
+	}
+	if value, err := c.Authorization(t.Context()); value != "Bearer access-2" {
+		t.Errorf("%q, %v", value, err)
+	}
+}
