@@ -18,7 +18,6 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/fleet"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/secret"
-	"github.com/mcpbridge/mcpbridge/mcpclient/oauth"
 	"github.com/mcpbridge/mcpbridge/mcpclient/oauth/weblogin"
 )
 
@@ -244,16 +243,7 @@ func (l *live) shareLogins(ctx context.Context) {
 		return
 	}
 	book := l.cluster.open(loginsBook, 0)
-	logins.share(ctx, book, func(key string, value []byte) {
-		for _, client := range l.Live.Stack().Clients() {
-			client.Recheck(func(auth any) (own, another bool) {
-				if login, ok := auth.(*oauth.Client); ok {
-					return login.Changed(key, value)
-				}
-				return false, false
-			})
-		}
-	}, l.log)
+	logins.share(ctx, book, l.loginChanged, l.log)
 	go fleet.Reseal(ctx, book, logins.lockLogin)
 }
 

@@ -56,6 +56,7 @@ type live struct {
 
 	mu     sync.Mutex     // held by reload
 	issued []tokens.Token // the latest of the file of tokens; guarded by mu
+	logins *watch.Watcher // of heedLogins; nil while nothing is watched; guarded by mu
 }
 
 // newLive is newProgram for a config that may change. Its front is the caller's to make.
@@ -107,6 +108,7 @@ func (l *live) close() {
 		l.own.Close()
 	}
 	l.endStops()
+	l.endLogins()
 	err := errors.Join(l.history.close(), l.Live.Close())
 	if l.pool != nil {
 		err = errors.Join(err, l.pool.Close())
@@ -200,6 +202,7 @@ func (l *live) replace(before *config.Config) error {
 	}
 	useEntry()
 	l.watch(cfg.Files())
+	l.heedLogins()
 	if l.front != nil {
 		l.front.Update(l.options(cfg))
 	}
@@ -232,6 +235,7 @@ func (l *live) applyAnew() {
 // follow applies the config whenever one of its files changes, from the call of begin on, until stop is
 // called. What has changed before begin is applied then.
 func (l *live) follow() (begin, stop func()) {
+	l.heedLogins()
 	cfg := l.Live.Stack().Config()
 	if cfg.Path == "" {
 		return func() {}, func() {}
