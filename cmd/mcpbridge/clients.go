@@ -39,7 +39,8 @@ type clientEditor struct {
 	secrets  []string // values that are not shown
 	results  []clientResult
 	noted    []string
-	failed   bool // something was left out
+	failed   bool   // something was left out
+	tokensOf string // the config whose file of tokens was changed
 }
 
 // A clientResult is what became of one file.

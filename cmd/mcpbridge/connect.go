@@ -64,7 +64,15 @@ func runConnect(ctx context.Context, args []string, std streams) error {
 			return err
 		}
 	}
+	e.tellTokens(ctx)
 	return e.end(append([]clientResult{}, e.results...))
+}
+
+// tellTokens has what runs know of tokens that were made or removed before the command ends.
+func (e *clientEditor) tellTokens(ctx context.Context) {
+	if e.tokensOf != "" {
+		e.flags.tellReload(ctx, e.tokensOf, tellTime)
+	}
 }
 
 // isHome reports whether a client is installed where the file lies, which is one to write.
@@ -209,7 +217,7 @@ func (e *clientEditor) issue(c *clients.Client, cfg *config.Config) (string, err
 		if text, err = e.flags.issue(cfg, made); err != nil {
 			return "", usagef("connect: %v", err)
 		}
-		done = "made"
+		done, e.tokensOf = "made", cfg.Path
 	}
 	e.note(fmt.Sprintf("%s a token for %s, of which %s has the hash", done, c.Title, cfg.TokenFile()))
 	if cfg.Principals() == 0 {
@@ -246,6 +254,7 @@ func runDisconnect(ctx context.Context, args []string, std streams) error {
 			e.disconnect(f)
 		}
 	}
+	e.tellTokens(ctx)
 	return e.end(append([]clientResult{}, e.results...))
 }
 
@@ -331,6 +340,7 @@ func (e *clientEditor) endToken(c *clients.Client, path string) {
 		e.fault(kept, err)
 		return
 	}
+	e.tokensOf = path
 	e.note(fmt.Sprintf("the token of %s is no longer good", c.Title))
 	if left := noneLeft(path); left != "" {
 		e.note(left)

@@ -74,7 +74,7 @@ func runTokenCreate(ctx context.Context, args []string, std streams) error {
 	if err != nil { // nobody has it
 		return errors.Join(err, tokens.Remove(cfg.TokenFile(), made.Name))
 	}
-	f.tellReload(ctx, cfg, tellTime) // so that the token is good when the command ends
+	f.tellReload(ctx, cfg.Path, tellTime) // so that the token is good when the command ends
 	if *asJSON {
 		return nil
 	}
@@ -158,7 +158,7 @@ func runTokenRemove(ctx context.Context, args []string, std streams) error {
 	if err := tokens.Remove(cfg.TokenFile(), f.Args()...); err != nil {
 		return usagef("token remove: %v", err)
 	}
-	f.tellReload(ctx, cfg, tellTime)
+	f.tellReload(ctx, cfg.Path, tellTime)
 	warnOfSize(cfg, std.err)
 	for _, name := range f.Args() {
 		fmt.Fprintf(std.out, "removed the token of %s\n", name)

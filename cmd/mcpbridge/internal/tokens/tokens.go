@@ -88,6 +88,9 @@ func parse(text []byte) (all contents, err error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&all); err != nil {
+		if _, name, unknown := strings.Cut(err.Error(), "unknown field "); unknown {
+			err = fmt.Errorf("this version does not know its key %s: if a newer version of mcpbridge has written the file, use that", name)
+		}
 		return all, fmt.Errorf("not a file of tokens: %w", err)
 	}
 	if _, err := dec.Token(); err != io.EOF {
