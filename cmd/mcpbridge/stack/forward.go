@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
@@ -32,10 +33,12 @@ func (f forwarded) header() string {
 
 func (f forwarded) Authorization(context.Context) (string, error) { return f.header(), nil }
 
-func (f forwarded) Refused(_ context.Context, sent string, status int, _ http.Header, last bool) (again bool, err error) {
+func (f forwarded) Refused(_ context.Context, sent string, status int, header http.Header, last bool) (again bool, err error) {
 	switch {
 	case f.header() != sent && !last:
 		return true, nil // it was refreshed meanwhile
+	case status == http.StatusForbidden && strings.Contains(strings.Join(header.Values("WWW-Authenticate"), ","), "insufficient_scope"):
+		return false, errors.New(`it wants more scopes than the token has with which the caller has come ("forward" in its config)`)
 	case status != http.StatusUnauthorized:
 		return false, nil
 	case sent == "":

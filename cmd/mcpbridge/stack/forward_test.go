@@ -107,3 +107,33 @@ func TestForward(t *testing.T) {
 		})
 	}
 }
+
+// TestForwardScopes tells a caller whose token lacks a scope so, and nothing of headers in the config.
+func TestForwardScopes(t *testing.T) {
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(body), "tools/call") {
+			w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="write"`)
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		showsHeader(w, r)
+	}))
+	defer upstream.Close()
+	s, err := stack.New(&config.Config{Servers: []config.Server{
+		{Name: "with", URL: upstream.URL + "/a", Forward: true}, {Name: "without", URL: upstream.URL + "/b"},
+	}}, stack.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	front := mcpserver.New(s, mcpserver.Options{Access: mcpserver.Access{Auth: auth.Any{numbered{}}}, PassTokens: true})
+	defer front.Close()
+	web := httptest.NewServer(front.Handler())
+	defer web.Close()
+	got, _ := postAs(t, web.URL, "ann:1", "modern", "tools/call", `{"name":"with__show","arguments":{}}`)
+	if !strings.Contains(got, "it wants more scopes than the token has") || strings.Contains(got, "headers") {
+		t.Error(got)
+	}
+}
