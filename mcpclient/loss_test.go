@@ -3,6 +3,7 @@ package mcpclient_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -15,7 +16,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/gorilla/websocket"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
@@ -228,6 +232,61 @@ func TestCancelledBefore(t *testing.T) {
 		}
 		if r := c.call("cancelled"); string(wire.Lookup(r.Result, "silent")) != "[]" {
 			t.Errorf("the server got it: %s %v", r.Result, r.Err)
+		}
+	})
+}
+
+// A WebSocket whose server has not read, so that much waits to be written, is replaced at once when it is lost.
+func TestLossWithFullQueue(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	synctest.Test(t, func(t *testing.T) {
+		network, connections, end := peer.NewNetwork(), 0, make(chan struct{})
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			conn, err := (&websocket.Upgrader{Subprotocols: []string{wire.Subprotocol}}).Upgrade(w, r, nil)
+			if err != nil {
+				return
+			}
+			defer conn.Close()
+			connections++
+			for {
+				_, b, err := conn.ReadMessage()
+				if err != nil {
+					return
+				}
+				result := `{"content":[],"tool":"ok"}`
+				switch m, _ := wire.Split(b); {
+				case m.ID == nil:
+					continue
+				case m.Method == wire.MethodInitialize:
+					result = `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"x","version":"1"}}`
+				case m.Method == wire.MethodToolsList:
+					result = `{"tools":[{"name":"ok","inputSchema":{}}]}`
+				case connections == 1:
+					<-end
+					return
+				}
+				conn.WriteMessage(websocket.TextMessage, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, wire.Lookup(b, "id"), result))
+			}
+		}))
+		server.Listener.Close()
+		server.Listener = network
+		server.Start()
+		defer server.Close()
+		c := openOn(t, network, mcpclient.Config{URL: "ws" + strings.TrimPrefix(server.URL, "http"), Era: mcpclient.Legacy})
+		ctx, cancel := context.WithCancel(t.Context())
+		var calls sync.WaitGroup
+		for range 100 {
+			calls.Go(func() { c.do(ctx, "ok", "{}") })
+		}
+		synctest.Wait()
+		time.Sleep(5 * time.Second)
+		cancel() // of which there is no room to tell the server
+		calls.Wait()
+		begun := time.Now()
+		close(end)
+		c.works("ok")
+		if took := time.Since(begun); took > time.Second {
+			t.Errorf("the next connection came after %v", took)
 		}
 	})
 }

@@ -34,7 +34,8 @@ type ws struct {
 	out   chan frame
 	pongs chan string // the payload of the server's latest ping, if that is to be answered
 	done  chan struct{}
-	heard atomic.Int64 // when the server was last read from, or had to take a part of a long message, in Unix ns
+	over  chan struct{} // closed when nothing is written any more
+	heard atomic.Int64  // when the server was last read from, or had to take a part of a long message, in Unix ns
 	work  sync.WaitGroup
 }
 
@@ -66,7 +67,7 @@ func dialWS(ctx context.Context, cfg *Config, r receiver) (carrier, error) {
 	if proxy := cfg.httpProxy(); proxy != nil { // the Dialer's own CONNECT panics at a status without a text
 		d.NetDialContext, d.Proxy = outbound.Tunnel(proxy, d.NetDialContext), nil
 	}
-	w := &ws{out: make(chan frame, 64), pongs: make(chan string, 1), done: make(chan struct{})}
+	w := &ws{out: make(chan frame, 64), pongs: make(chan string, 1), done: make(chan struct{}), over: make(chan struct{})}
 	dial := d.NetDialContext
 	d.NetDialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
@@ -87,7 +88,10 @@ func dialWS(ctx context.Context, cfg *Config, r receiver) (carrier, error) {
 	}
 	w.conn = conn
 	w.work.Go(func() { r.lose(w.receive(cfg, r)) })
-	w.work.Go(func() { w.write(r) })
+	w.work.Go(func() {
+		defer close(w.over)
+		w.write(r)
+	})
 	return w, nil
 }
 
@@ -252,7 +256,7 @@ func (w *ws) send(ctx context.Context, msg *wire.Buffer, k *call) error {
 	case <-ctx.Done():
 		msg.Free()
 		return ctx.Err()
-	case <-w.done:
+	case <-w.over:
 		msg.Free()
 		return errClosed
 	}
