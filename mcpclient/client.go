@@ -225,7 +225,7 @@ func (s *session) Close() error {
 	close(s.done)
 	for l := (*link)(nil); l != s.link.Load(); { // again if the link has handed it over meanwhile
 		l = s.link.Load()
-		if c := l.conn.Load(); c != nil {
+		for _, c := range l.conns() {
 			c.cancelCalls(s)
 		}
 		l.forget(s)

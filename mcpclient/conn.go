@@ -212,6 +212,16 @@ func (c *conn) close() {
 	c.carrier.close()
 }
 
+// endCalls ends the calls of a lost connection, which over HTTP would go on.
+func (c *conn) endCalls() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.calls {
+		k.lost = true
+		c.endCall(k, c.reason())
+	}
+}
+
 // outlived returns a channel that is closed when no call is under way any more. Over HTTP calls go on when the connection is
 // lost: one that could not be sent does not mean that those before it have ended.
 func (c *conn) outlived() <-chan struct{} {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -81,6 +82,7 @@ type link struct {
 	watched   map[string]*watch   // by the URI of the resource
 	tasks     map[string]task     // by their id
 	progress  map[int64]string    // the tasks of the live connection that may have progress, by the id of the call that has created them
+	left      map[*conn]struct{}  // connections that callers have no more, and that are not closed yet
 	taskOrder map[string][]string // ids of tasks of a principal, by its name, oldest first
 	state     State
 	since     time.Time               // of the state
@@ -95,7 +97,7 @@ type link struct {
 func newLink(c *Client, key linkKey, caller *bridge.Caller) *link {
 	l := &link{
 		client: c, cfg: c.cfg.of(caller), key: key, born: time.Now(), demand: make(chan struct{}, 1), hurry: make(chan struct{}, 1), since: time.Now(), sessions: map[*session]struct{}{},
-		watched: map[string]*watch{}, tasks: map[string]task{}, progress: map[int64]string{}, taskOrder: map[string][]string{}, state: Connecting, changed: make(chan struct{}),
+		watched: map[string]*watch{}, tasks: map[string]task{}, progress: map[int64]string{}, left: map[*conn]struct{}{}, taskOrder: map[string][]string{}, state: Connecting, changed: make(chan struct{}),
 	}
 	l.ctx = scope.Under(&c.base)
 	if c.cfg.Lazy {
@@ -395,8 +397,29 @@ func (l *link) serve(c *conn) {
 func (l *link) setConn(c *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.conn.Store(c)
+	if last := l.conn.Swap(c); last != nil {
+		l.left[last] = struct{}{}
+	}
 	clear(l.progress)
+}
+
+// conns returns the connections that are not closed.
+func (l *link) conns() []*conn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := slices.Collect(maps.Keys(l.left))
+	if c := l.conn.Load(); c != nil {
+		all = append(all, c)
+	}
+	return all
+}
+
+// closeConn closes a connection that callers have no more.
+func (l *link) closeConn(c *conn) {
+	c.close()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.left, c)
 }
 
 // retract takes the connection from callers, and closes it. The error is the reason of a loss.
@@ -413,21 +436,21 @@ func (l *link) retract(c *conn) error {
 		l.setState(Idle, nil, 0)
 	}
 	if l.ctx.Err() != nil || interrupted(lost) {
-		c.close()
+		l.closeConn(c)
 		return lost
 	}
 	c.work.Wait()
 	drained := c.outlived()
 	select {
 	case <-drained:
-		c.close()
+		l.closeConn(c)
 	default:
 		l.client.wg.Go(func() { // its session must not end before its calls
 			select {
 			case <-drained:
 			case <-l.ctx.Done():
 			}
-			c.close()
+			l.closeConn(c)
 		})
 	}
 	return lost

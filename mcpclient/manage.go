@@ -105,7 +105,7 @@ func (l *link) restart() (left <-chan struct{}) {
 		left = l.changed
 	}
 	l.mu.Unlock()
-	l.interrupt(errRestarted)
+	l.halt(errRestarted)
 	return left
 }
 
@@ -147,7 +147,7 @@ func (c *Client) Stop() {
 	c.mu.Unlock()
 	links := c.allLinks()
 	for _, l := range links {
-		l.interrupt(errStopped)
+		l.halt(errStopped)
 	}
 	late := time.After(stopTime)
 	for _, l := range links {
@@ -197,6 +197,16 @@ func (l *link) interrupt(reason error) {
 	select {
 	case l.hurry <- struct{}{}:
 	default:
+	}
+}
+
+// halt is interrupt that also ends the calls of connections that were lost before.
+func (l *link) halt(reason error) {
+	l.interrupt(reason)
+	for _, c := range l.conns() {
+		if !c.alive() {
+			c.endCalls()
+		}
 	}
 }
 

@@ -131,3 +131,49 @@ func TestRestartEndsCalls(t *testing.T) {
 		c.fails(<-reply, toolformat.Unavailable, "it is unknown whether it ran")
 	})
 }
+
+// So does one that goes on when its connection was lost before that, and it ends when its caller has gone.
+func TestRestartEndsCallsOfLostConnection(t *testing.T) {
+	for name, end := range map[string]func(*caller){
+		"restart": func(c *caller) { c.client.Restart() },
+		"stop":    func(c *caller) { c.client.Stop() },
+		"close":   func(c *caller) { c.session.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				network, begun := peer.NewNetwork(), make(chan struct{})
+				o := newOddOn(t, network, func(x *exchange) bool {
+					if x.Method != wire.MethodToolsCall || toolOf(&x.Message) != "waits" {
+						return false
+					}
+					close(begun)
+					<-x.ctx.Done()
+					return true
+				})
+				c, down := openFailing(t, network, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP, Sharing: mcpclient.Shared})
+				other := c.also(bridge.Caller{ID: "other"})
+				other.works("ok")
+				reply := make(chan bridge.Reply, 1)
+				go func() { reply <- other.do(t.Context(), "waits", "{}") }()
+				<-begun
+				time.Sleep(time.Minute) // idle connections end
+				down.Store(1)
+				c.works("ok")
+				synctest.Wait()
+				if len(reply) > 0 {
+					t.Fatal("it does not go on")
+				}
+				end(other)
+				synctest.Wait()
+				select {
+				case r := <-reply:
+					if r.Err == nil {
+						t.Errorf("it is answered: %s", r.Result)
+					}
+				default:
+					t.Error("it goes on")
+				}
+			})
+		})
+	}
+}
