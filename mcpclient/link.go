@@ -81,7 +81,7 @@ type link struct {
 	dropping  *time.Timer         // drops a link without sessions
 	watched   map[string]*watch   // by the URI of the resource
 	tasks     map[string]task     // by their id
-	progress  map[int64]string    // the tasks of the live connection that may have progress, by the id of the call that has created them
+	running   map[int64]string    // the tasks of the live connection that have not ended, as far as is known, by the id of the call that has created them
 	left      map[*conn]struct{}  // connections that callers have no more, and that are not closed yet
 	taskOrder map[string][]string // ids of tasks of a principal, by its name, oldest first
 	state     State
@@ -97,7 +97,7 @@ type link struct {
 func newLink(c *Client, key linkKey, caller *bridge.Caller) *link {
 	l := &link{
 		client: c, cfg: c.cfg.of(caller), key: key, born: time.Now(), demand: make(chan struct{}, 1), hurry: make(chan struct{}, 1), since: time.Now(), sessions: map[*session]struct{}{},
-		watched: map[string]*watch{}, tasks: map[string]task{}, progress: map[int64]string{}, left: map[*conn]struct{}{}, taskOrder: map[string][]string{}, state: Connecting, changed: make(chan struct{}),
+		watched: map[string]*watch{}, tasks: map[string]task{}, running: map[int64]string{}, left: map[*conn]struct{}{}, taskOrder: map[string][]string{}, state: Connecting, changed: make(chan struct{}),
 	}
 	l.ctx = scope.Under(&c.base)
 	if c.cfg.Lazy {
@@ -393,14 +393,14 @@ func (l *link) serve(c *conn) {
 	})
 }
 
-// setConn sets the connection that callers have; progress of the last one's tasks ends with that.
+// setConn sets the connection that callers have; the last one's tasks end with that.
 func (l *link) setConn(c *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if last := l.conn.Swap(c); last != nil {
 		l.left[last] = struct{}{}
 	}
-	clear(l.progress)
+	clear(l.running)
 }
 
 // conns returns the connections that are not closed.
@@ -475,10 +475,11 @@ func (l *link) retireWhenIdle(c *conn) {
 	l.used.Store(time.Now().UnixNano())
 	var check func()
 	check = func() {
+		wanted := l.watching() || l.working() // before used is read: the end of a task is a use
 		left := l.cfg.IdleTimeout - time.Since(time.Unix(0, l.used.Load()))
 		switch {
 		case !c.alive():
-		case left <= 0 && !l.watching() && c.retire():
+		case left <= 0 && !wanted && c.retire():
 		default:
 			time.AfterFunc(max(left, time.Second), check)
 		}

@@ -67,6 +67,9 @@ func (c *conn) answered(m *wire.Message, buf *wire.Buffer, from *call) {
 	case m.Error != nil:
 		e := c.cfg.remoteError(m.Error)
 		buf.Free()
+		if k.method == wire.MethodTasksResult {
+			c.link.resultFailed(k, e)
+		}
 		k.answer(withSize(bridge.Failed(e), size), from)
 	default:
 		if k.task != nil { // before what the server says of it next

@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strconv"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -30,27 +32,27 @@ func (s *session) creator() creator {
 // task is what a link remembers of a task.
 type task struct {
 	by      creator
-	call    int64           // which has created it; its id is the token of the task's progress on that connection; 0 if there is none
+	call    int64           // which has created it; its id is the token of the task's progress on that connection
 	token   []byte          // of the progress as the creator has it; nil if none is wanted, or passed on
 	secrets *bridge.Secrets // of the call
+	heard   time.Time       // when something was heard of it last
+	lasts   time.Duration   // how long after that it is taken to run on
 }
 
 // maxToken bounds the progress tokens of tasks, in bytes: they are remembered.
 const maxToken = 1 << 10
 
-// taskOf returns what the link would remember of the task that a call may create; nil if it would not. In the modern
-// era progress ends with the call.
+// taskOf returns what the link would remember of the task that a call may create; nil if it would not: where every task is
+// the caller's, only a lazy link has to know of one of the modern era. In that era progress ends with the call.
 func (l *link) taskOf(k *call, req *bridge.Request) *task {
 	s := k.owner
 	asked := req.Params != nil && req.Params.Get(wire.Task) != nil
-	if !asked && (!k.modern || l.ownsTasks(s) || !wire.TakesTasks(s.caller.Capabilities)) {
+	if !asked && (!k.modern || l.ownsTasks(s) && !l.cfg.Lazy || !wire.TakesTasks(s.caller.Capabilities)) {
 		return nil
 	}
-	t := &task{by: s.creator(), secrets: req.Secrets}
-	if asked && !k.modern && !s.caller.Modern {
-		if t.call = k.id; len(k.token) <= maxToken {
-			t.token = k.token
-		}
+	t := &task{by: s.creator(), call: k.id, secrets: req.Secrets}
+	if asked && !k.modern && !s.caller.Modern && len(k.token) <= maxToken {
+		t.token = k.token
 	}
 	return t
 }
@@ -70,9 +72,10 @@ func (l *link) rememberTask(c *conn, t *task, result []byte) {
 	principal := t.by.principal.Name
 	before, known := l.tasks[id]
 	l.forgetTask(id)
+	t.heard, t.lasts = time.Now(), l.cfg.taskTime(result)
 	l.tasks[id] = *t
-	if t.call != 0 && l.conn.Load() == c {
-		l.progress[t.call] = id
+	if l.conn.Load() == c {
+		l.running[t.call] = id
 	}
 	if known && before.by.principal.Name == principal {
 		return
@@ -88,17 +91,53 @@ func (l *link) rememberTask(c *conn, t *task, result []byte) {
 	l.taskOrder[principal] = ids
 }
 
+// taskTime returns how long a task that a result announces is taken to run when nothing is heard of it: at most its ttl,
+// after which its server may delete it, and what the longest call may take.
+func (cfg *Config) taskTime(result []byte) time.Duration {
+	ttl := wire.Lookup(result, "task", "ttl")
+	if ttl == nil {
+		ttl = wire.Lookup(result, "ttlMs") // of the modern era
+	}
+	if ms, err := strconv.ParseFloat(string(ttl), 64); err == nil && ms > 0 && ms < float64(cfg.MaxTimeout.Milliseconds()) {
+		return time.Duration(ms * float64(time.Millisecond))
+	}
+	return cfg.MaxTimeout
+}
+
 // forgetTask forgets a task, whose id keepTasks removes. l.mu is held.
 func (l *link) forgetTask(id string) {
-	l.endProgress(id)
+	l.endTask(id)
 	delete(l.tasks, id)
 }
 
-// endProgress ends the progress of a task. l.mu is held.
-func (l *link) endProgress(id string) {
-	if call := l.tasks[id].call; l.progress[call] == id {
-		delete(l.progress, call)
+// endTask notes that a task runs no more, so that it has no progress. l.mu is held.
+func (l *link) endTask(id string) {
+	if call := l.tasks[id].call; l.running[call] == id {
+		delete(l.running, call)
 	}
+}
+
+// heardOf notes that something was heard of a task, which has ended or runs on. A lazy server is in use by that. l.mu is held.
+func (l *link) heardOf(id string, ended bool) {
+	l.used.Store(time.Now().UnixNano())
+	if ended {
+		l.endTask(id)
+	} else if t, known := l.tasks[id]; known {
+		t.heard = time.Now()
+		l.tasks[id] = t
+	}
+}
+
+// working reports whether a task of the live connection runs, as far as is known.
+func (l *link) working() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, id := range l.running {
+		if t := l.tasks[id]; time.Since(t.heard) < t.lasts {
+			return true
+		}
+	}
+	return false
 }
 
 // keepTasks removes from the ids of a principal's tasks those that keep does not admit. l.mu is held.
@@ -141,10 +180,13 @@ func (l *link) created(s *session, id string) bool {
 // it has created.
 func (l *link) task(ctx context.Context, req *bridge.Request, s *session) bridge.Reply {
 	owns := l.ownsTasks(s)
-	if req.Method == wire.MethodTasksList {
-		if owns {
-			return l.call(ctx, req, s)
-		}
+	switch {
+	case req.Method != wire.MethodTasksList:
+	case owns:
+		return l.call(ctx, req, s)
+	case l.idleWithout(s): // a lazy server is not started to list none
+		return bridge.Result([]byte(`{"tasks":[]}`), nil)
+	default:
 		return l.listTasks(ctx, req, s)
 	}
 	var id string
@@ -155,12 +197,39 @@ func (l *link) task(ctx context.Context, req *bridge.Request, s *session) bridge
 		return bridge.Failed(toolformat.Errorf(toolformat.NotFound, "unknown task: %.80s", id))
 	}
 	reply := l.call(ctx, req, s)
-	if reply.Err == nil && (req.Method == wire.MethodTasksResult || isEnded(reply.Result)) {
+	ended := req.Method == wire.MethodTasksResult || isEnded(reply.Result)
+	if reply.Err == nil && (ended || req.Method == wire.MethodTasksGet) {
 		l.mu.Lock()
-		l.endProgress(id)
+		l.heardOf(id, ended)
 		l.mu.Unlock()
 	}
 	return reply
+}
+
+// idleWithout reports whether the link is idle, and the caller has created no task.
+func (l *link) idleWithout(s *session) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state != Idle {
+		return false
+	}
+	for _, t := range l.tasks {
+		if t.by == s.creator() {
+			return false
+		}
+	}
+	return true
+}
+
+// resultFailed notes the end of the task whose result a call has asked for, if the server's error is the answer to that: it
+// is what the task has come to (2025-11-25, tasks). Another bridge says by a code of its own that it has none yet.
+func (l *link) resultFailed(k *call, e *toolformat.Error) {
+	switch e.Code {
+	case toolformat.Internal, toolformat.Invalid, toolformat.NotFound:
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.heardOf(k.target, true)
+	}
 }
 
 // isEnded reports whether the state of a task is that of one that has ended.
@@ -199,9 +268,7 @@ func (l *link) taskChanged(m *wire.Message) {
 	if !known {
 		return
 	}
-	if isEnded(m.Params.Raw) {
-		l.endProgress(id)
-	}
+	l.heardOf(id, isEnded(m.Params.Raw))
 	hideTexts(m, t.secrets)
 	l.notifyCreator(t.by, m.Method, m.Params.Raw)
 }
@@ -211,9 +278,10 @@ func (l *link) taskChanged(m *wire.Message) {
 func (l *link) taskProgressed(c *conn, call int64, m *wire.Message) (id string, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if id, ok = l.progress[call]; !ok || l.conn.Load() != c {
+	if id, ok = l.running[call]; !ok || l.conn.Load() != c {
 		return "", false
 	}
+	l.heardOf(id, false)
 	if t := l.tasks[id]; t.token != nil {
 		hideTexts(m, t.secrets)
 		l.notifyCreator(t.by, m.Method, m.Params.Append(nil, wire.Edit{Key: wire.ProgressToken, Value: t.token}))

@@ -21,11 +21,12 @@ type progressingTask struct {
 	mu    sync.Mutex
 	token string // of the call that has created the task
 	pause func() // before each of some steps to its result; nil without them
+	fails bool   // its result is an error
 }
 
 func newProgressingTask() *progressingTask {
 	p := &progressingTask{Server: peer.NewServer(peer.Legacy)}
-	p.Tools = `{"name":"begin","inputSchema":{}},{"name":"step","inputSchema":{}},{"name":"end","inputSchema":{}},{"name":"drop","inputSchema":{}}`
+	p.Tools = `{"name":"begin","inputSchema":{}},{"name":"step","inputSchema":{}},{"name":"end","inputSchema":{}},{"name":"drop","inputSchema":{}},{"name":"fail","inputSchema":{}}`
 	p.Take = p.take
 	return p
 }
@@ -45,6 +46,11 @@ func (p *progressingTask) take(c *peer.Call) {
 		c.Say(`{"jsonrpc":"2.0","method":"notifications/tasks/status","params":{"taskId":"a","status":"completed","statusMessage":"of 4242-4242"}}`)
 	case method == "drop":
 		c.Drop()
+		return
+	case method == "fail":
+		p.fails = true
+	case c.Method == wire.MethodTasksResult && p.fails:
+		c.Fail(wire.InternalError, "failed", "")
 		return
 	case c.Method == wire.MethodTasksResult && p.pause != nil:
 		for range 5 {
@@ -70,8 +76,7 @@ func (p *progressingTask) step(c *peer.Call) {
 func TestTaskProgress(t *testing.T) {
 	about := func(method string) func(*caller) {
 		return func(c *caller) {
-			params, _ := wire.SplitParams([]byte(`{"taskId":"a"}`))
-			if r := c.session.Do(t.Context(), &bridge.Request{Method: method, Params: &params}); r.Err != nil {
+			if r := c.about(method, "a"); r.Err != nil && r.Err.Message != "failed" {
 				t.Error(r.Err)
 			}
 		}
@@ -84,6 +89,7 @@ func TestTaskProgress(t *testing.T) {
 		"status": {func(c *caller) { c.works("end") }, ` notifications/tasks/status {"taskId":"a","status":"completed","statusMessage":"of xxxxx"}`},
 		"get":    {about(wire.MethodTasksGet), ""},
 		"result": {about(wire.MethodTasksResult), ""},
+		"error":  {func(c *caller) { c.works("fail"); about(wire.MethodTasksResult)(c) }, ""},
 		"cancel": {about(wire.MethodTasksCancel), ""},
 		"loss":   {func(c *caller) { c.call("drop") }, ""},
 	} {
