@@ -394,6 +394,7 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request, target *ses
 	if st != nil {
 		ctx, done := r.Context(), func() {}
 		if number == 0 {
+			target.journal.setListens()
 			ctx, done = target.owned(ctx)
 		}
 		defer done()

@@ -261,6 +261,9 @@ func (s *session) dispatch(ctx context.Context, m *wire.Message, back bridge.Bac
 	if m.Method == wire.MethodSetLevel {
 		return s.setLevel(ctx, o, req)
 	}
+	if posted && m.Method == wire.MethodTasksResult {
+		defer s.journal.awaitsResult(x)()
+	}
 	reply := o.source.Do(ctx, req)
 	if posted && x.early.taken > 0 {
 		return reply // its client has got the beginning

@@ -209,6 +209,8 @@ type journal struct {
 	before  int64             // number of a stream that this node has not begun
 	last    int64             // number of a stream
 	streams map[int64]*stream // those that have not ended, by number
+	listens bool              // the client has opened the session's GET stream
+	results []*exchange       // requests for the result of a task, whose clients accept streams
 	ended   bool
 }
 
@@ -218,8 +220,15 @@ type event struct {
 }
 
 // Notify implements bridge.Back for what belongs to no request: on the session's GET stream. Before
-// the client has opened that, only list changes are kept for it. After one for which it was too slow the next one begins.
+// the client has opened that, only list changes are kept for it, and what is said of a task goes to those who wait for the
+// result of one. After a stream for which it was too slow the next one begins.
 func (j *journal) Notify(method string, params []byte) {
+	if method == wire.NotificationProgress || method == wire.NotificationTaskStatus {
+		if st := j.resultStream(); st != nil {
+			st.box.Notify(method, params)
+			return
+		}
+	}
 	st := j.find(0)
 	if st == nil && params == nil || st != nil && st.box.isClosed() {
 		st = j.sessionStream()
@@ -232,6 +241,43 @@ func (j *journal) Notify(method string, params []byte) {
 // Ask implements bridge.Back. The client may yet open the stream.
 func (j *journal) Ask(ctx context.Context, method string, params []byte) ([]byte, *toolformat.Error) {
 	return j.session.ask(ctx, j.sessionStream().box, method, params)
+}
+
+// awaitsResult notes a request for the result of a task until done is called.
+func (j *journal) awaitsResult(x *exchange) (done func()) {
+	if !x.accept.events {
+		return func() {}
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.results = append(j.results, x)
+	return func() {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.results = slices.DeleteFunc(j.results, func(other *exchange) bool { return other == x })
+	}
+}
+
+// resultStream returns the stream of the latest request for the result of a task, for a client that has not opened the GET
+// stream: clients expect what is said of tasks on any stream (2025-11-25, tasks). It is nil without one.
+func (j *journal) resultStream() *stream {
+	j.mu.Lock()
+	var latest *exchange
+	if n := len(j.results); n > 0 && !j.listens {
+		latest = j.results[n-1]
+	}
+	j.mu.Unlock()
+	if latest == nil {
+		return nil
+	}
+	return latest.openStream()
+}
+
+// setListens notes that the client has opened the GET stream.
+func (j *journal) setListens() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.listens = true
 }
 
 // newStream begins the stream of a POST.

@@ -209,3 +209,60 @@ func TestRestOfSlowStreamIsKept(t *testing.T) {
 		})
 	}
 }
+
+// What is said of a task reaches a client without a GET stream on that of its latest request for the result of one, and a
+// client with a GET stream on that one.
+func TestTaskIsToldOnResult(t *testing.T) {
+	const (
+		status   = `{"jsonrpc":"2.0","method":"notifications/tasks/status","params":{"taskId":"a","status":"working"}}`
+		progress = `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}`
+	)
+	for name, c := range map[string]struct {
+		listens bool
+		accept  string
+		told    bool // on the stream of the request
+	}{
+		"without":   {false, "", true},
+		"with":      {true, "", false},
+		"JSON only": {false, "application/json", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var s *session
+				p := newMade(t, Options{}, func(_ context.Context, req *bridge.Request) bridge.Reply {
+					if req.Method == wire.MethodTasksResult {
+						m, _ := wire.Split([]byte(status))
+						s.journal.Notify(m.Method, m.Params.Raw)
+						m, _ = wire.Split([]byte(progress))
+						s.journal.Notify(m.Method, m.Params.Raw)
+						s.journal.Notify("notifications/message", []byte(`{"data":"other"}`))
+					}
+					return bridge.Result([]byte("{}"), nil)
+				})
+				s = p.sessions.sessions[p.legacy(t.Context(), "", fmt.Sprintf(hello, "{}")).Header().Get(mcp.HeaderSessionID)]
+				stream, leave := httptest.NewRecorder(), func() {}
+				if c.listens {
+					stream, leave = streaming(p, s, "")
+				}
+				r := httptest.NewRequestWithContext(t.Context(), "POST", "http://127.0.0.1/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tasks/result","params":{"taskId":"a"}}`))
+				r.Header.Set("Content-Type", "application/json")
+				r.Header.Set(mcp.HeaderSessionID, s.id)
+				if c.accept != "" {
+					r.Header.Set("Accept", c.accept)
+				}
+				w := httptest.NewRecorder()
+				p.Handler().ServeHTTP(w, r)
+				s.journal.Notify(wire.NotificationProgress, []byte(`{"progressToken":1,"progress":2}`)) // after the result
+				leave()
+				got := w.Body.String()
+				if i := strings.Index(got, progress); (i > strings.Index(got, status)) != c.told || i > strings.Index(got, `"id":1,"result"`) || strings.Contains(got, "other") {
+					t.Errorf("the request is answered by %q", got)
+				}
+				got = stream.Body.String()
+				if told := strings.Contains(got, status) && strings.Contains(got, progress); told != c.listens {
+					t.Errorf("the GET stream has %q", got)
+				}
+			})
+		})
+	}
+}
