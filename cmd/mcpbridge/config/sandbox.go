@@ -105,7 +105,7 @@ func (d *decoder) guardConfig(n node, policy *sandbox.Policy) {
 	if policy == nil || d.dir == "" {
 		return
 	}
-	own := []string{resolved(d.dir), resolved(filepath.Join(d.dir, filepath.Base(d.file)))}
+	own := []string{d.dir, resolved(d.dir), resolved(filepath.Join(d.dir, filepath.Base(d.file)))} // a link can be replaced, too
 	for _, path := range policy.Write {
 		if slices.ContainsFunc(own, func(own string) bool {
 			below, err := filepath.Rel(resolved(path), own)
@@ -114,6 +114,20 @@ func (d *decoder) guardConfig(n node, policy *sandbox.Policy) {
 			d.warnf(n.key(), "its sandbox lets it change %s, and so this config, which says what it may do: keep the config elsewhere", path)
 			return
 		}
+	}
+}
+
+// guardPreset warns of a preset that does not find what its server is to change, which is then nothing.
+func (d *decoder) guardPreset(n node, box *sandboxed, policy *sandbox.Policy) {
+	preset := sandbox.Presets[box.preset]
+	if policy == nil || len(policy.Write)+len(box.Read)+len(d.inside.faults) > 0 {
+		return
+	}
+	switch {
+	case preset.WritesArgs:
+		d.warnf(n.key(), `its sandbox lets it change nothing: the preset %s is for existing folders that "args" names by absolute paths, each an argument of its own`, box.preset)
+	case preset.WritesEnv != "":
+		d.warnf(n.key(), `its sandbox lets it change nothing: the preset %s is for the folder of the file that %s in "env" names by an absolute path`, box.preset, preset.WritesEnv)
 	}
 }
 

@@ -293,6 +293,7 @@ func (d *decoder) server(n node) Server {
 	}
 	s.Sandbox = box.policy(&s)
 	d.guardConfig(n, s.Sandbox)
+	d.guardPreset(n, &box, s.Sandbox)
 	s.Fault = errors.Join(d.inside.faults...)
 	return s
 }
