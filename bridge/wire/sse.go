@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bufio"
 	"bytes"
 	"io"
 	"math"
@@ -35,7 +36,8 @@ func NewEventReader(r io.Reader, limit int) *EventReader {
 // Next returns the next event and skips comments. An event without data is returned when it sets an
 // id or a retry time, since MCP opens streams with such an event. A [*TooLongError] is for an event
 // over the limit, which was skipped: the next call returns the event after it. Any other error is
-// the stream's, [io.EOF] at its end, where an event without its empty line is dropped, and final.
+// final: the stream's, [io.EOF] at its end, where an event without its empty line is dropped, or
+// [bufio.ErrTooLong] after a TooLongError for an event of which more than 1 GiB was skipped.
 func (e *EventReader) Next() (Event, error) {
 	ev := Event{Retry: -1}
 	for {
@@ -63,14 +65,19 @@ func (e *EventReader) fail(err error) {
 		e.err = err
 		return
 	}
-	for {
-		switch line, err := e.w.line(); {
+	for skipped := 0; ; {
+		line, err := e.w.line()
+		skipped += len(line)
+		switch {
 		case err == errUnended:
-			e.w.skipLong(e.limit)
+			skipped += e.w.skipLong(e.limit).Size
 		case err != nil:
 			e.err = err
 			return
 		case len(line) == 0:
+			return
+		case skipped > e.w.skip: // as for a line that does not end
+			e.err = bufio.ErrTooLong
 			return
 		}
 	}

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -113,6 +114,37 @@ func TestEventReaderDoesNotWait(t *testing.T) {
 	if ev, err := e.Next(); err != nil || string(ev.Data.B) != "b" {
 		t.Fatal(ev, err)
 	}
+}
+
+// An event that does not end is an error, once much of it has been skipped.
+func TestEventReaderEndless(t *testing.T) {
+	e := NewEventReader(io.MultiReader(strings.NewReader("data: ok\n\ndata: 123456\n"), &endlessLines{text: "data: x\n"}), 5)
+	e.w.skip = 1 << 20
+	if ev, err := e.Next(); err != nil || string(ev.Data.B) != "ok" {
+		t.Error(err)
+	}
+	var long *TooLongError
+	if _, err := e.Next(); !errors.As(err, &long) {
+		t.Error(err)
+	}
+	for range 2 {
+		if _, err := e.Next(); err != bufio.ErrTooLong {
+			t.Error(err)
+		}
+	}
+}
+
+// endlessLines repeats a text, and panics after 16 MiB.
+type endlessLines struct {
+	text string
+	read int
+}
+
+func (l *endlessLines) Read(b []byte) (int, error) {
+	if l.read += len(l.text); l.read > 16<<20 {
+		panic("it is read on")
+	}
+	return copy(b, l.text), nil
 }
 
 func FuzzEventReader(f *testing.F) {
