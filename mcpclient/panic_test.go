@@ -31,6 +31,7 @@ func TestCallerPanics(t *testing.T) {
 	for _, era := range []string{peer.Legacy, peer.Modern} {
 		for _, path := range []string{"/mcp", "/ws"} {
 			t.Run(era+path, func(t *testing.T) {
+				sourcetest.NoLeaks(t)
 				synctest.Test(t, func(t *testing.T) { callerPanics(t, era, path) })
 			})
 		}
@@ -38,7 +39,6 @@ func TestCallerPanics(t *testing.T) {
 }
 
 func callerPanics(t *testing.T, era, path string) {
-	sourcetest.NoLeaks(t)
 	server, network, log := peer.NewServer(era), peer.NewNetwork(), new(bytes.Buffer)
 	server.Tools = `{"name":"t","inputSchema":{}}`
 	server.Take = func(c *peer.Call) {

@@ -190,13 +190,13 @@ func TestSubscribeTimeout(t *testing.T) {
 func TestSubscribeLost(t *testing.T) {
 	for era, how := range map[string]string{"legacy": wire.MethodSubscribe, "modern": wire.MethodListen} {
 		t.Run(era, func(t *testing.T) {
+			sourcetest.NoLeaks(t)
 			synctest.Test(t, func(t *testing.T) { subscribeLost(t, how) })
 		})
 	}
 }
 
 func subscribeLost(t *testing.T, how string) {
-	sourcetest.NoLeaks(t)
 	u := newUpstream(t, how == wire.MethodSubscribe)
 	c := u.open(t, mcpclient.Config{URL: "ws" + u.url[len("http"):] + "/ws", Sharing: mcpclient.Shared})
 	one, updates := c.watcher("one")

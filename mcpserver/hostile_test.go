@@ -35,9 +35,14 @@ func (m made) List(_ context.Context, kind bridge.ListKind) (*bridge.List, error
 
 // newMade returns a server of such a source.
 func newMade(t *testing.T, opts Options, do made) *parked {
-	p := &parked{T: t, Server: New(do, opts)}
-	t.Cleanup(func() { p.CheckLeftover(t) }) // after all goroutines have ended
 	sourcetest.NoLeaks(t)
+	return newInBubble(t, opts, do)
+}
+
+// newInBubble is newMade in a synctest bubble, which ends after its goroutines in any case.
+func newInBubble(t *testing.T, opts Options, do made) *parked {
+	p := &parked{T: t, Server: New(do, opts)}
+	t.Cleanup(func() { p.CheckLeftover(t) })
 	t.Cleanup(func() { p.Close() })
 	return p
 }

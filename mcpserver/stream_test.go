@@ -30,7 +30,7 @@ func streaming(p *parked, s *session, last string) (w *httptest.ResponseRecorder
 // A client that was too slow for its GET stream gets what comes later when it resumes that.
 func TestSlowStreamIsResumed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newMade(t, Options{}, okay)
+		p := newInBubble(t, Options{}, okay)
 		s := p.newHTTPSession(identity{})
 		defer s.end(errEnded)
 		st := s.journal.sessionStream()
@@ -53,7 +53,7 @@ func TestSlowStreamIsResumed(t *testing.T) {
 // What a client has got on a GET stream does not come again when it resumes a later one.
 func TestResumedFromItsBeginning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newMade(t, Options{}, okay)
+		p := newInBubble(t, Options{}, okay)
 		id := p.legacy(t.Context(), "", fmt.Sprintf(hello, "{}")).Header().Get(mcp.HeaderSessionID)
 		s := p.sessions.sessions[id]
 		if s == nil {
@@ -89,7 +89,7 @@ func TestGoneClientIsAnswered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				gone, back := make(chan struct{}), make(chan struct{})
-				p := newMade(t, Options{QueueBytes: 16 << 10}, func(_ context.Context, req *bridge.Request) bridge.Reply {
+				p := newInBubble(t, Options{QueueBytes: 16 << 10}, func(_ context.Context, req *bridge.Request) bridge.Reply {
 					if req.Method == wire.MethodToolsCall {
 						req.Back.Notify("notifications/first", []byte("{}"))
 						<-gone
@@ -136,7 +136,7 @@ func TestListChangeIsKept(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := newMade(t, Options{QueueBytes: 16 << 10}, okay)
+				p := newInBubble(t, Options{QueueBytes: 16 << 10}, okay)
 				s := p.newHTTPSession(identity{})
 				defer s.end(errEnded)
 				_, leave := streaming(p, s, "")
@@ -161,7 +161,7 @@ func TestWaitingListChangeIsKept(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := newMade(t, Options{}, okay)
+				p := newInBubble(t, Options{}, okay)
 				s := p.newHTTPSession(identity{})
 				defer s.end(errEnded)
 				st := s.journal.sessionStream()
@@ -192,7 +192,7 @@ func TestRestOfSlowStreamIsKept(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := newMade(t, Options{}, okay)
+				p := newInBubble(t, Options{}, okay)
 				s := p.newHTTPSession(identity{})
 				defer s.end(errEnded)
 				st := s.journal.sessionStream()
@@ -229,7 +229,7 @@ func TestTaskIsToldOnResult(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var s *session
-				p := newMade(t, Options{}, func(_ context.Context, req *bridge.Request) bridge.Reply {
+				p := newInBubble(t, Options{}, func(_ context.Context, req *bridge.Request) bridge.Reply {
 					if req.Method == wire.MethodTasksResult {
 						m, _ := wire.Split([]byte(status))
 						s.journal.Notify(m.Method, m.Params.Raw)
