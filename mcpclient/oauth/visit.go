@@ -11,6 +11,7 @@ import (
 type Visit struct {
 	login
 	address string
+	asked   *token // what is known of it before an answer
 }
 
 // Visit begins a login. redirect is where the browser returns to. id is shown behind a dot at the end of the
@@ -36,7 +37,7 @@ func (c *Client) Visit(ctx context.Context, redirect, id string, cause error) (*
 	if err != nil {
 		return nil, err
 	}
-	v := &Visit{login: *l}
+	v := &Visit{login: *l, asked: l.token}
 	v.address, err = l.address()
 	return v, err
 }
@@ -48,12 +49,14 @@ func (v *Visit) Address() string { return v.address }
 func (v *Visit) State() string { return v.state }
 
 // Answer takes the answer of the authorization server, and returns who has logged in, "" if it does not
-// say. Nothing is kept before [Visit.Keep].
+// say. Nothing is kept before [Visit.Keep]. A later answer takes the place of the one before, if it gives a token.
 func (v *Visit) Answer(ctx context.Context, answer url.Values) (who string, err error) {
 	if answer.Get("state") != v.state {
 		return "", errors.New("the answer is that of another login")
 	}
-	err = v.exchange(ctx, answer)
+	l := v.login
+	l.token = v.asked
+	err = l.exchange(ctx, answer)
 	if err == nil && v.client.ID == v.cfg.ClientID { // which stays bound to the authorization server, for all identities
 		err = v.registrar.change(ctx, func(r *record) (bool, error) {
 			_, known := r.Clients[v.authority.Issuer]
@@ -64,6 +67,7 @@ func (v *Visit) Answer(ctx context.Context, answer url.Values) (who string, err 
 	if err != nil {
 		return "", err
 	}
+	v.login = l
 	return v.token.Subject, nil
 }
 

@@ -300,12 +300,12 @@ func TestAccount(t *testing.T) {
 		if _, err := leave(w.browser(holder), link); err == nil {
 			t.Error("a link works in two browsers")
 		}
-		code, err := visit(browser, address)
-		if err != nil {
+		if _, err := visit(browser, address); err != nil {
 			t.Fatal(err)
 		}
-		if again, err := visit(browser, address); again != code {
-			t.Errorf("the page shows the code %q, and then %q, %v", code, again, err)
+		code, err := visit(browser, address) // it logs in again
+		if err != nil {
+			t.Fatal(err)
 		}
 		if _, err := w.call(s, account.Tool, `{"code":"`+strings.ToLower(code)+`"}`); err != nil {
 			t.Fatalf("%s: %v", holder, err)
@@ -403,6 +403,47 @@ func TestAccountImpatient(t *testing.T) {
 	})
 	if _, err := w.call(s, account.Tool, `{"code":"`+code+`"}`); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestAccountSetCookie has someone ask for a link who has set the cookie in the browser of the person who opens it, and
+// so knows all but the answer of the bank: the code is not shown without that.
+func TestAccountSetCookie(t *testing.T) {
+	w := newAccountWorld(t)
+	s, browser := w.open("mallory"), w.browser("ann")
+	said, err := w.call(s, account.Tool, "{}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := linkPattern.FindString(said)
+	address, err := leave(browser, link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back string // where the bank leads to
+	watching := *browser
+	watching.CheckRedirect = func(r *http.Request, _ []*http.Request) error {
+		back = r.URL.String()
+		return nil
+	}
+	code, err := visit(&watching, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := visit(browser, back); again != code {
+		t.Errorf("the page shows the code %q, and loaded again %q, %v", code, again, err)
+	}
+	at, _ := url.Parse(address)
+	state := url.Values{"state": {at.Query().Get("state")}}
+	if shown, err := visit(browser, w.pages.URL+"/login/callback?"+state.Encode()); err == nil {
+		t.Errorf("without an answer the page shows %q", shown)
+	}
+	state.Set("code", "that of mallory")
+	if shown, err := visit(browser, w.pages.URL+"/login/callback?"+state.Encode()); err != nil || shown == code {
+		t.Errorf("with another answer the page shows %q, %v", shown, err)
+	}
+	if _, err := w.call(s, account.Tool, `{"code":"`+code+`"}`); err == nil {
+		t.Error("the code of ann is good for what another answer has given")
 	}
 }
 

@@ -49,7 +49,8 @@ type login struct {
 	opened bool         // its page was shown
 	cookie string       // of the browser that has left the page; "" before that; changed with step held, too
 	visit  *oauth.Visit // of the authorization server; nil before it begins
-	code   string       // "" before somebody has logged in
+	answer string       // the code of the authorization server, of which the code below is
+	code   string       // "" before somebody has logged in, and while somebody does again
 	who    string
 
 	step sync.Mutex // held while the authorization server is asked: a browser may send a request again meanwhile
@@ -221,6 +222,9 @@ func (d *Desk) leave(ctx context.Context, id, cookie string) (address, used stri
 	}
 	l.step.Lock()
 	defer l.step.Unlock()
+	if ctx.Err() != nil { // the browser has gone before its turn came
+		return "", "", ctx.Err()
+	}
 	d.mu.Lock()
 	begun := l.cookie != ""
 	if !begun {
@@ -257,34 +261,46 @@ func orNewCookie(cookie string) string {
 
 var errGone = errors.New("this link has been used, or is older than ten minutes: ask for another one")
 
-// arrive takes the answer of an authorization server from a browser with a cookie, which may come again.
-func (d *Desk) arrive(ctx context.Context, answer url.Values, cookie string) (*login, error) {
-	l, err := d.visited(answer.Get("state"), cookie)
-	if err != nil {
-		return nil, err
+// arrive takes the answer of an authorization server from a browser with a cookie, which may come again. The code is
+// shown only to who brings the answer: whoever has asked for the link knows the state, and may know the cookie, if they
+// could set one in that browser.
+func (d *Desk) arrive(ctx context.Context, answer url.Values, cookie string) (l *login, who, code string, err error) {
+	if l, err = d.visited(answer.Get("state"), cookie); err != nil {
+		return nil, "", "", err
 	}
 	l.step.Lock()
 	defer l.step.Unlock()
+	if ctx.Err() != nil { // the browser has gone before its turn came
+		return nil, "", "", ctx.Err()
+	}
 	d.mu.Lock()
-	code, gone := l.code, d.logins[l.id] != l
+	before, gone := l.code, d.logins[l.id] != l
+	same := before != "" && subtle.ConstantTimeCompare([]byte(l.answer), []byte(answer.Get("code"))) == 1
+	if !gone && !same {
+		l.code = "" // nothing keeps the login while its token changes
+	}
 	d.mu.Unlock()
 	switch {
 	case gone:
-		return nil, errGone
-	case code != "":
-		return l, nil
+		return nil, "", "", errGone
+	case same:
+		return l, l.who, before, nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stepTime)
 	defer cancel()
-	who, err := l.visit.Answer(ctx, answer)
+	who, err = l.visit.Answer(ctx, answer)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err != nil {
+	switch {
+	case err == nil:
+		l.who, l.code, l.answer = who, newCode(), answer.Get("code")
+		return l, l.who, l.code, nil
+	case before != "":
+		l.code = before // the login before is as good as it was
+	default:
 		delete(d.logins, l.id)
-		return nil, err
 	}
-	l.who, l.code = who, newCode()
-	return l, nil
+	return nil, "", "", err
 }
 
 // visited returns the login with a state, to its browser alone.

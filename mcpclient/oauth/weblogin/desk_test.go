@@ -1,6 +1,10 @@
 package weblogin
 
-import "testing"
+import (
+	"context"
+	"errors"
+	"testing"
+)
 
 // TestManyLinks asks for one link after the other, as a model does that calls the tools of a server again and again:
 // the login at which a person is goes on.
@@ -22,5 +26,16 @@ func TestManyLinks(t *testing.T) {
 	}
 	if _, err := d.Begin(ann, nil, nil); err != nil || len(d.logins) != mostLogins {
 		t.Errorf("%d logins are under way, %v", len(d.logins), err)
+	}
+}
+
+// TestGone asks no authorization server for a browser that has gone before its turn came.
+func TestGone(t *testing.T) {
+	var d Desk
+	underWay(&d, "id", "")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := d.leave(ctx, "id", ""); !errors.Is(err, context.Canceled) || d.logins["id"].cookie != "" {
+		t.Errorf("%v, and the login is of the browser %q", err, d.logins["id"].cookie)
 	}
 }

@@ -14,8 +14,10 @@
 //   - log in for somebody else's principal, so that its data goes to one's own account: the principal
 //     would have to hand in a code that it has not seen.
 //
-// A link works once and for ten minutes. The browser that has opened it has a cookie, without which the
-// answer of the authorization server is not accepted: the address there cannot be handed on either.
+// A link is for one browser and ten minutes. The browser that has gone on from its page has a cookie, without which the
+// answer of the authorization server is not accepted: the address there cannot be handed on either. That browser may
+// come again. It is shown its code only with the answer that has led to it, as cookies can be set from other hosts of
+// the same domain, too; another answer makes another code.
 //
 // # Several nodes
 //

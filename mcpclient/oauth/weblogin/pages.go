@@ -75,18 +75,18 @@ func (d *Desk) serveLeave(w http.ResponseWriter, r *http.Request) {
 // serveCallback takes the answer of the authorization server, and shows the code.
 func (d *Desk) serveCallback(w http.ResponseWriter, r *http.Request) {
 	answer := r.URL.Query()
-	l, err := d.arrive(r.Context(), answer, cookieOf(r, idOf(answer.Get("state"))))
+	l, of, code, err := d.arrive(r.Context(), answer, cookieOf(r, idOf(answer.Get("state"))))
 	if err != nil {
 		refuse(w, http.StatusForbidden, sentence(err))
 		return
 	}
 	who := "the account"
-	if l.who != "" {
-		who = "the account of " + l.who
+	if of != "" {
+		who = "the account of " + of
 	}
 	page(w, `<h1>Almost done</h1><p>Enter this code where you have asked for the login:</p><p class="code">%</p>`+
 		`<p>It connects % at % to <b>%</b> of this bridge, and is valid for ten minutes. Show it to nobody else.</p>`,
-		l.code[:4]+"-"+l.code[4:], who, l.of.Server, l.of.Principal)
+		code[:4]+"-"+code[4:], who, l.of.Server, l.of.Principal)
 }
 
 // setCookie gives the browser its cookie of a login.
