@@ -180,20 +180,27 @@ func (c *Client) current(fresh bool) (*state, error) {
 	return c.state.Load(), nil
 }
 
+// Key returns the key of the Client's record in the store.
+func (c *Client) Key() string { return c.key }
+
 // Reset makes the Client look into the store at its next use: another process may have changed that.
 func (c *Client) Reset() { c.outdated.Store(true) }
 
 // Changed is Reset for a record of the store that has changed, if it is the Client's own. It also reports whether the
-// login in use is another one then, or none: connections that were made with it are still those of who had logged in.
+// login in use is another one then, or none: connections that were made with it are still those of who had logged in. A
+// record of the same key that is for another config changes nothing: two configs would take turns to get tokens.
 func (c *Client) Changed(key string, value []byte) (own, another bool) {
 	s := c.state.Load()
 	if key != c.key || s == nil { // its first use looks into the store
 		return key == c.key, false
 	}
-	c.Reset()
 	var r record
 	_ = json.Unmarshal(value, &r) // what is no record has no token
 	was, is := s.Token, r.Token
+	if is != nil && !c.mayUse(is) {
+		return false, false
+	}
+	c.Reset()
 	switch {
 	case was == nil || is == nil:
 		return true, was != is
@@ -302,6 +309,9 @@ func (c *Client) Refused(ctx context.Context, sent string, status int, header ht
 	}
 	if s.header != "" && s.header != sent && !last {
 		return true, nil // another process has it
+	}
+	if s.header != "" && s.header != sent { // of which that says nothing
+		defer c.wanted.Store(nil)
 	}
 	missing := []string(nil)
 	if scope {

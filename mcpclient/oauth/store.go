@@ -112,10 +112,15 @@ func (c *Client) load() (*record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the stored credentials cannot be read: %w", err)
 	}
-	if t := r.Token; t != nil && (t.Assertion != c.assertionHash() || c.cfg.Issuer != "" && t.Issuer != c.cfg.Issuer) {
-		r.Token = nil // that of another config: what this one has is for nobody else
+	if r.Token != nil && !c.mayUse(r.Token) {
+		r.Token = nil
 	}
 	return r, nil
+}
+
+// mayUse reports whether a token is not that of another config: what this one has is for nobody else.
+func (c *Client) mayUse(t *token) bool {
+	return t.Assertion == c.assertionHash() && (c.cfg.Issuer == "" || t.Issuer == c.cfg.Issuer)
 }
 
 // Identities returns the logins to the server of c of all identities but the operator.

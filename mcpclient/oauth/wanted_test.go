@@ -31,6 +31,8 @@ func TestWanted(t *testing.T) {
 		t.Fatal(err)
 	}
 	wanted("")
+	c.Refused(ctx, "Bearer access-1", 401, refusal("Bearer"), true) // it came late
+	wanted("")
 	f.grant = func(url.Values) (int, string) { return 503, "down" }
 	expire(t, c, time.Now().Add(-time.Second))
 	_, err := c.Authorization(ctx)
@@ -80,6 +82,28 @@ func TestChangedToken(t *testing.T) {
 		t.Errorf("own %t, another %t", own, another)
 	}
 	if value, err := c.Authorization(t.Context()); value != "Bearer access-2" {
+		t.Errorf("%q, %v", value, err)
+	}
+}
+
+// TestChangedOfOther keeps a token when another config, whose assertion is another one, has got one for the same client.
+func TestChangedOfOther(t *testing.T) {
+	f, store := newFake(t), newMemory()
+	of := func(assertion string) *Client {
+		return f.client(t, store, func(cfg *Config) {
+			cfg.Grant, cfg.ClientID, cfg.ClientSecret, cfg.Assertion = JWTBearer, "id", "s3cret", assertion
+		})
+	}
+	c, other := of("one"), of("two")
+	for _, c := range []*Client{c, other} {
+		if _, err := c.Authorization(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if own, another := c.Changed(c.Key(), store.all[c.Key()]); own || another || c.Key() != other.Key() {
+		t.Errorf("own %t, another %t", own, another)
+	}
+	if value, err := c.Authorization(t.Context()); value != "Bearer access-1" {
 		t.Errorf("%q, %v", value, err)
 	}
 }
