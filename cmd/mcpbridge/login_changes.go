@@ -15,24 +15,24 @@ func (l *live) heedLogins() {
 	if !ok || l.logins != nil || !l.hasLogins() {
 		return
 	}
-	known := map[string][sha256.Size]byte{} // digests
+	var known map[string][sha256.Size]byte // digests; nil before the first change, which may have ended any login
 	changed := func() {
 		all, err := store.All()
 		if err != nil { // a server that needs its login says so
 			return
 		}
-		for key := range known {
-			if _, is := all[key]; !is {
-				delete(known, key)
-				l.loginChanged(key, nil)
-			}
-		}
+		before := known
+		known = map[string][sha256.Size]byte{}
 		for key, value := range all {
-			if sum := sha256.Sum256(value); known[key] != sum {
-				known[key] = sum
-				l.loginChanged(key, value)
-			}
+			known[key] = sha256.Sum256(value)
 		}
+		l.recheck(func(login *oauth.Client) (own, another bool) {
+			key := login.Key()
+			if before != nil && before[key] == known[key] {
+				return false, false
+			}
+			return login.Changed(key, all[key])
+		})
 	}
 	var err error
 	if l.logins, err = watch.New([]string{store.Path()}, changed, l.log); err != nil {
@@ -53,10 +53,15 @@ func (l *live) hasLogins() bool {
 
 // loginChanged has the servers use a login that has changed in the store.
 func (l *live) loginChanged(key string, value []byte) {
+	l.recheck(func(login *oauth.Client) (own, another bool) { return login.Changed(key, value) })
+}
+
+// recheck has the servers use what has changed of their logins, as changed says.
+func (l *live) recheck(changed func(login *oauth.Client) (own, another bool)) {
 	for _, client := range l.Live.Stack().Clients() {
 		client.Recheck(func(auth any) (own, another bool) {
 			if login, ok := auth.(*oauth.Client); ok {
-				return login.Changed(key, value)
+				return changed(login)
 			}
 			return false, false
 		})
