@@ -73,7 +73,13 @@ func (b *backend) command(definition toolformat.Tool, s *Spec) (bridge.Tool, []t
 			}
 		}
 	}
-	return t, c.notes(native.NewNotes(definition, b.hidden)), nil
+	notes := native.NewNotes(definition, b.hidden)
+	if policy != nil {
+		if path := policy.Changes(b.dir); path != "" {
+			notes.Add("/local/sandbox/write", ruleSandbox, "the program can change %s, the folder of its config, and so what it may do: keep the config elsewhere", path)
+		}
+	}
+	return t, c.notes(notes), nil
 }
 
 // below returns path, relative to dir unless it is absolute.
@@ -211,6 +217,7 @@ const (
 	ruleOption      = "option"      // an argument chooses the option
 	ruleUnused      = "unused"      // the command never gets the property
 	ruleProgram     = "program"     // the program does not exist yet
+	ruleSandbox     = "sandbox"     // the program can leave its sandbox
 )
 
 // notes lists what is legal in a definition and probably a mistake.

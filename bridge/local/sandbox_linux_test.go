@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/process/sandbox"
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest"
 	"github.com/mcpbridge/mcpbridge/toolformat"
@@ -33,6 +34,32 @@ func TestSandbox(t *testing.T) {
 		got := text(t, sourcetest.Do(t, sourcetest.Tool(t, b, spec), `{}`))
 		if got = strings.Join(strings.Fields(strings.ReplaceAll(got, "text", "text ")), " "); got != c.want {
 			t.Errorf("%s: %s", c.policy, got)
+		}
+	}
+}
+
+// A program that can change the folder of its config can leave its sandbox.
+func TestSandboxNotes(t *testing.T) {
+	if err := sandbox.Supported(); err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	b := sourcetest.Open(t, Options{}.Kind(), bridge.BackendConfig{Dir: dir})
+	for write, want := range map[string]string{
+		`"."`:                               "sandbox /local/sandbox/write",
+		`"/"`:                               "sandbox /local/sandbox/write",
+		fmt.Sprintf("%q", dir):              "sandbox /local/sandbox/write",
+		`"below"`:                           "",
+		fmt.Sprintf("%q", t.TempDir()):      "",
+		fmt.Sprintf("%q, %q", dir+"x", "/"): "sandbox /local/sandbox/write",
+	} {
+		_, notes, err := b.Tool(toolformat.Tool{Name: "t"}, fmt.Appendf(nil, `{"command":["cat"],"sandbox":{"write":[%s]}}`, write))
+		var got []string
+		for _, n := range notes {
+			got = append(got, n.Rule+" "+n.Path)
+		}
+		if err != nil || strings.Join(got, ", ") != want {
+			t.Errorf("write %s: %q, %v, want %q", write, got, err, want)
 		}
 	}
 }

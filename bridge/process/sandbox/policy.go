@@ -19,6 +19,32 @@ type Policy struct {
 func (p *Policy) processes() int { return cmp.Or(p.Processes, DefaultProcesses) }
 func (p *Policy) memory() int64  { return cmp.Or(p.Memory, DefaultMemory) }
 
+// Changes returns the first path of Write through which the program may change one of some files and folders, also by
+// another one in place of a link on the way there; "" if there is none.
+func (p *Policy) Changes(paths ...string) string {
+	for _, written := range p.Write {
+		for _, path := range paths {
+			if contains(resolved(written), path) || contains(resolved(written), resolved(path)) {
+				return written
+			}
+		}
+	}
+	return ""
+}
+
+func contains(folder, path string) bool {
+	below, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(below)
+}
+
+// resolved returns a path without symbolic links, if it exists.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
 // The defaults of a Policy.
 const (
 	DefaultProcesses = 256

@@ -105,15 +105,8 @@ func (d *decoder) guardConfig(n node, policy *sandbox.Policy) {
 	if policy == nil || d.dir == "" {
 		return
 	}
-	own := []string{d.dir, resolved(d.dir), resolved(filepath.Join(d.dir, filepath.Base(d.file)))} // a link can be replaced, too
-	for _, path := range policy.Write {
-		if slices.ContainsFunc(own, func(own string) bool {
-			below, err := filepath.Rel(resolved(path), own)
-			return err == nil && filepath.IsLocal(below)
-		}) {
-			d.warnf(n.key(), "its sandbox lets it change %s, and so this config, which says what it may do: keep the config elsewhere", path)
-			return
-		}
+	if path := policy.Changes(d.dir, filepath.Join(d.dir, filepath.Base(d.file))); path != "" {
+		d.warnf(n.key(), "its sandbox lets it change %s, and so this config, which says what it may do: keep the config elsewhere", path)
 	}
 }
 
@@ -129,12 +122,4 @@ func (d *decoder) guardPreset(n node, box *sandboxed, policy *sandbox.Policy) {
 	case preset.WritesEnv != "":
 		d.warnf(n.key(), `its sandbox lets it change nothing: the preset %s is for the folder of the file that %s in "env" names by an absolute path`, box.preset, preset.WritesEnv)
 	}
-}
-
-// resolved returns a path without symbolic links, if it exists.
-func resolved(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return path
 }
