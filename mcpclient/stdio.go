@@ -105,7 +105,7 @@ func (s *stdio) ended(err error, printed string) error {
 	s.out.Close(over) // drops what is queued
 	why, output := s.child.Err(), s.child.Tail()
 	switch {
-	case err == bufio.ErrTooLong:
+	case errors.Is(err, bufio.ErrTooLong):
 		why = errors.New("it writes a line that does not end")
 	case why == nil:
 		why = errors.New("the server closed its output (exit status 0)")

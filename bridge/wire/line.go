@@ -22,7 +22,7 @@ func NewLineReader(r io.Reader, limit int) *LineReader {
 // Read returns the next line that is not empty, without its LF or CRLF, in a Buffer that becomes
 // the caller's. The last line need not have an end. A [*TooLongError] is for a line over the limit,
 // which was skipped without keeping it in memory: the next Read returns the line after it. Any
-// other error is final: the stream's, [io.EOF] at its end, or [bufio.ErrTooLong] after a
+// other error is final: the stream's, [io.EOF] at its end, or one that is [bufio.ErrTooLong] after a
 // TooLongError for a line of which more than 1 GiB was skipped: it does not seem to end.
 func (l *LineReader) Read() (*Buffer, error) {
 	for {
@@ -45,6 +45,13 @@ func (l *LineReader) Read() (*Buffer, error) {
 
 // maxSkip bounds the bytes of a line that are skipped. A line that never ends would not be noticed otherwise.
 const maxSkip = 1 << 30
+
+// endlessError is bufio.ErrTooLong for people.
+type endlessError struct{}
+
+func (endlessError) Error() string { return "more than 1 GiB came without an end" }
+
+func (endlessError) Unwrap() error { return bufio.ErrTooLong }
 
 // TooLongError is the error for a message over the limit of its reader.
 type TooLongError struct {
@@ -200,7 +207,7 @@ func (w *window) skipLong(limit int) *TooLongError {
 		w.from += len(part)
 		w.seen = w.from
 		if n < 0 && w.err == nil && long.Size-limit > w.skip {
-			w.err = bufio.ErrTooLong
+			w.err = endlessError{}
 		}
 		if n >= 0 || w.err != nil {
 			if bytes.HasSuffix(long.Tail, []byte("\r")) {

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bufio"
 	"bytes"
 	"io"
 	"math"
@@ -37,7 +36,7 @@ func NewEventReader(r io.Reader, limit int) *EventReader {
 // id or a retry time, since MCP opens streams with such an event. A [*TooLongError] is for an event
 // over the limit, which was skipped: the next call returns the event after it. Any other error is
 // final: the stream's, [io.EOF] at its end, where an event without its empty line is dropped, or
-// [bufio.ErrTooLong] after a TooLongError for an event of which more than 1 GiB was skipped.
+// one that is [bufio.ErrTooLong] after a TooLongError for an event of which more than 1 GiB was skipped.
 func (e *EventReader) Next() (Event, error) {
 	ev := Event{Retry: -1}
 	for {
@@ -77,7 +76,7 @@ func (e *EventReader) fail(err error) {
 		case len(line) == 0:
 			return
 		case skipped > e.w.skip: // as for a line that does not end
-			e.err = bufio.ErrTooLong
+			e.err = endlessError{}
 			return
 		}
 	}

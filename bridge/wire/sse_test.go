@@ -128,7 +128,7 @@ func TestEventReaderEndless(t *testing.T) {
 		t.Error(err)
 	}
 	for range 2 {
-		if _, err := e.Next(); err != bufio.ErrTooLong {
+		if _, err := e.Next(); !errors.Is(err, bufio.ErrTooLong) {
 			t.Error(err)
 		}
 	}
