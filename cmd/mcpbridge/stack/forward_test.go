@@ -66,30 +66,37 @@ func postAs(t *testing.T, url, token, session, method, params string) (body, new
 	return string(text), resp.Header.Get("Mcp-Session-Id")
 }
 
+// forwarding returns the address of a bridge before one upstream as two servers: "with" gets the token of a request if
+// forwards is set, "without" never does.
+func forwarding(t *testing.T, handler http.HandlerFunc, forwards bool) string {
+	upstream := httptest.NewServer(handler)
+	t.Cleanup(upstream.Close)
+	s, err := stack.New(&config.Config{Servers: []config.Server{
+		{Name: "with", URL: upstream.URL + "/a", Forward: forwards}, {Name: "without", URL: upstream.URL + "/b"},
+	}}, stack.Options{Credentials: &memory{all: map[string][]byte{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	front := mcpserver.New(s, mcpserver.Options{Access: mcpserver.Access{Auth: auth.Any{numbered{}}}, PassTokens: true})
+	t.Cleanup(func() { front.Close() })
+	web := httptest.NewServer(front.Handler())
+	t.Cleanup(web.Close)
+	return web.URL
+}
+
 // TestForward: the token of a request goes to the server that is to get it, and to no other one, in sessions
 // of the legacy era and without them, also when it is refreshed.
 func TestForward(t *testing.T) {
 	for _, forwards := range []bool{true, false} {
 		t.Run(fmt.Sprint(forwards), func(t *testing.T) {
-			upstream := httptest.NewServer(http.HandlerFunc(showsHeader))
-			defer upstream.Close()
-			s, err := stack.New(&config.Config{Servers: []config.Server{
-				{Name: "with", URL: upstream.URL + "/a", Forward: forwards}, {Name: "without", URL: upstream.URL + "/b"},
-			}}, stack.Options{Credentials: &memory{all: map[string][]byte{}}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer s.Close()
-			front := mcpserver.New(s, mcpserver.Options{Access: mcpserver.Access{Auth: auth.Any{numbered{}}}, PassTokens: true})
-			defer front.Close()
-			web := httptest.NewServer(front.Handler())
-			defer web.Close()
+			url := forwarding(t, showsHeader, forwards)
 			sessions := map[string]string{}
 			for number := range 3 {
 				for _, name := range []string{"ann", "bob"} {
 					token := fmt.Sprintf("%s:%d", name, number)
 					if sessions[name] == "" {
-						_, sessions[name] = postAs(t, web.URL, token, "", "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`)
+						_, sessions[name] = postAs(t, url, token, "", "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`)
 					}
 					for _, session := range []string{sessions[name], "modern"} {
 						want := `<>`
@@ -97,7 +104,7 @@ func TestForward(t *testing.T) {
 							want = "<Bearer " + token + ">"
 						}
 						for tool, want := range map[string]string{"with__show": want, "without__show": "<>"} {
-							if got, _ := postAs(t, web.URL, token, session, "tools/call", `{"name":"`+tool+`","arguments":{}}`); !strings.Contains(got, want) {
+							if got, _ := postAs(t, url, token, session, "tools/call", `{"name":"`+tool+`","arguments":{}}`); !strings.Contains(got, want) {
 								t.Errorf("%s of %s in session %.8s: %s, want %s", tool, token, session, got, want)
 							}
 						}
@@ -110,7 +117,7 @@ func TestForward(t *testing.T) {
 
 // TestForwardScopes tells a caller whose token lacks a scope so, and nothing of headers in the config.
 func TestForwardScopes(t *testing.T) {
-	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	url := forwarding(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if strings.Contains(string(body), "tools/call") {
 			w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="write"`)
@@ -119,20 +126,8 @@ func TestForwardScopes(t *testing.T) {
 		}
 		r.Body = io.NopCloser(strings.NewReader(string(body)))
 		showsHeader(w, r)
-	}))
-	defer upstream.Close()
-	s, err := stack.New(&config.Config{Servers: []config.Server{
-		{Name: "with", URL: upstream.URL + "/a", Forward: true}, {Name: "without", URL: upstream.URL + "/b"},
-	}}, stack.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	front := mcpserver.New(s, mcpserver.Options{Access: mcpserver.Access{Auth: auth.Any{numbered{}}}, PassTokens: true})
-	defer front.Close()
-	web := httptest.NewServer(front.Handler())
-	defer web.Close()
-	got, _ := postAs(t, web.URL, "ann:1", "modern", "tools/call", `{"name":"with__show","arguments":{}}`)
+	}, true)
+	got, _ := postAs(t, url, "ann:1", "modern", "tools/call", `{"name":"with__show","arguments":{}}`)
 	if !strings.Contains(got, "it wants more scopes than the token has") || strings.Contains(got, "headers") {
 		t.Error(got)
 	}
