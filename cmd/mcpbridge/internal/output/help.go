@@ -53,7 +53,7 @@ func Help(w io.Writer, text string) {
 // HelpItem prints text of help behind a front, as [Item] does.
 func HelpItem(w io.Writer, front, text string) { item(w, HelpWidth(w), front, text) }
 
-// The indent of further lines of a usage that has a word for which there is no room behind its front.
+// narrowIndent is the indent of the further lines of a usage whose front leaves no room for its longest word.
 const narrowIndent = 4
 
 // Usage prints the words of a command behind a front, in ASCII. What is in brackets, such as a flag and its value, stays on
