@@ -1,6 +1,8 @@
 package pins_test
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -129,4 +131,45 @@ func TestTwoLists(t *testing.T) {
 	if again, _ := s.List(t.Context(), bridge.Tools); again != first {
 		t.Error("the same list is shown as another one")
 	}
+}
+
+// What is accepted while the store cannot be written stays that, and is kept as soon as it can be.
+func TestKeptLater(t *testing.T) {
+	for _, changed := range []bool{false, true} {
+		src, kept := &server{}, &full{is: true}
+		src.set(bridge.Tools, tool("a", "adds"))
+		p := wrap(src, kept)
+		s := open(t, p, nil)
+		first := list(t, s, bridge.Tools)
+		if all := p.Problems(); len(all) != 1 || all[0].LeftOut || !strings.Contains(all[0].Text, "no space") {
+			t.Errorf("problems: %v", all)
+		}
+		kept.is = false
+		if changed {
+			src.set(bridge.Tools, tool("a", "poison"))
+		}
+		if got := list(t, s, bridge.Tools); got != first {
+			t.Errorf("the store has room, and the tools become %s", got)
+		}
+		if want := map[bool]int{true: 1}[changed]; len(p.Problems()) != want {
+			t.Errorf("problems: %v", p.Problems())
+		}
+		src.set(bridge.Tools, tool("a", "poison"))
+		if got := list(t, open(t, wrap(src, kept), nil), bridge.Tools); got != first {
+			t.Errorf("another program accepts %s", got)
+		}
+	}
+}
+
+// full is a store without room while is is set.
+type full struct {
+	store
+	is bool
+}
+
+func (f *full) Update(change func([]byte) ([]byte, error)) error {
+	if f.is {
+		return errors.New("no space left on device")
+	}
+	return f.store.Update(change)
 }

@@ -54,8 +54,9 @@ type Pins struct {
 // book is a Book that does not change any more.
 type book struct {
 	*Book
-	fault error // why it could not be read
-	sum   [sha256.Size]byte
+	fault  error             // why it could not be read
+	unkept error             // why the store does not have it; nil if it does
+	sum    [sha256.Size]byte // of what the store had
 }
 
 // view is a list with what is held back of it.
@@ -112,8 +113,11 @@ func (p *Pins) Instructions() []byte {
 	return nil
 }
 
-// Problems names what is held back of the last lists.
+// Problems names what is held back of the last lists, and says why what was accepted is not kept.
 func (p *Pins) Problems() (all []bridge.Problem) {
+	if b := p.book.Load(); b != nil && b.unkept != nil {
+		all = append(all, bridge.Problem{Text: notKept(b.unkept)})
+	}
 	for kind := range pinnedKinds() {
 		if v := p.last[kind].Load(); v != nil {
 			all = append(all, v.problems...)
@@ -161,7 +165,7 @@ func (b *book) isAccepted(raw []byte) bool {
 // look returns what may be seen of a list, which it takes into the store.
 func (p *Pins) look(kind bridge.ListKind, l *bridge.List, complete bool) *view {
 	b, last := p.book.Load(), p.last[kind].Load()
-	if last != nil && last.book == b && last.from.Equal(l) && len(last.held) == 0 && (last.complete || !complete) {
+	if last != nil && last.book == b && last.from.Equal(l) && len(last.held) == 0 && b.unkept == nil && (last.complete || !complete) {
 		if last.from != l {
 			last = newView(kind, l, b, p.opts.Command)
 		}
@@ -212,7 +216,7 @@ func (p *Pins) note(kind bridge.ListKind, l *bridge.List, complete bool) *book {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	copied := b.clone()
-	if !take(copied) {
+	if !take(copied) && b.unkept == nil {
 		return b
 	}
 	var noted *book
@@ -221,14 +225,17 @@ func (p *Pins) note(kind bridge.ListKind, l *bridge.List, complete bool) *book {
 		if err != nil {
 			return nil, err
 		}
+		if b.unkept != nil && sha256.Sum256(text) == b.sum {
+			now = b.clone() // has what was accepted meanwhile
+		}
 		take(now)
 		if text, err = now.text(); err == nil {
-			noted = &book{now, nil, sha256.Sum256(text)}
+			noted = &book{Book: now, sum: sha256.Sum256(text)}
 		}
 		return text, err
 	})
 	if err != nil {
-		p.warn("pins are not kept: " + err.Error())
+		p.warn(notKept(err))
 	}
 	switch {
 	case errors.Is(err, ErrAway): // what is listed first may have been accepted as something else
@@ -236,12 +243,15 @@ func (p *Pins) note(kind bridge.ListKind, l *bridge.List, complete bool) *book {
 		if pins := noted.kind(kind); *pins == nil {
 			*pins = map[string]*Pin{}
 		}
-	case err != nil: // until this program ends
-		noted = &book{Book: copied, sum: b.sum}
+	case err != nil: // until it can be kept, or this program ends
+		noted = &book{Book: copied, unkept: err, sum: b.sum}
 	}
 	p.book.Store(noted)
 	return noted
 }
+
+// notKept says that what was accepted is known to this program only.
+func notKept(why error) string { return "pins are not kept: " + why.Error() }
 
 // read reads the store, and returns the book that is known if it is the same.
 func (p *Pins) read() *book {

@@ -3,6 +3,7 @@ package stack
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"path/filepath"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -74,5 +75,8 @@ func (f pinFile) Read() ([]byte, error) { return file.ReadIfExists(string(f), ma
 
 // Update implements pins.Store.
 func (f pinFile) Update(change func(text []byte) ([]byte, error)) error {
-	return file.Update(string(f), change, nil)
+	if err := file.Update(string(f), change, nil); err != nil {
+		return fmt.Errorf("%s: %w", string(f), err)
+	}
+	return nil
 }
