@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -32,8 +33,10 @@ type Log struct {
 	ended  chan struct{}
 	closed sync.Once
 
-	mu    sync.Mutex // guards chain, and is held during an attempt
-	chain *chain
+	mu      sync.Mutex // guards what follows, and is held during an attempt
+	chain   *chain
+	missing int   // calls that have no line though the Log has ended
+	fault   error // why
 }
 
 // chain is the file of a Log, with its settings.
@@ -94,14 +97,19 @@ func open(opts Options) (*chain, error) {
 	return c, nil
 }
 
-// Close writes the calls that have ended so far, for up to 5 s.
-func (l *Log) Close() {
+// Close writes the calls that have ended so far, for up to 5 s. The error says which of them have no line.
+func (l *Log) Close() error {
 	l.closed.Do(func() { close(l.ended) })
 	l.reader.Close()
-	if l.mu.TryLock() { // else an attempt takes longer than that
-		defer l.mu.Unlock()
-		l.chain.file.Close()
+	if !l.mu.TryLock() {
+		return errors.New("the audit is still being written: the last calls may be missing in it")
 	}
+	defer l.mu.Unlock()
+	l.chain.file.Close()
+	if l.missing > 0 {
+		return fmt.Errorf("calls that are missing in the audit: %d: %w", l.missing, l.fault)
+	}
+	return nil
 }
 
 // pause is the time between two attempts to write.
@@ -123,12 +131,19 @@ func (l *Log) write(calls []observe.Call) {
 		select {
 		case <-time.After(pause):
 		case <-l.ended:
-			if c, left, err = l.tryWrite(calls); len(left) > 0 {
-				c.opts.Log.Error("calls are missing in the audit", "file", c.file.Path, "calls", len(left), "error", err)
-			}
+			l.tryLast(calls)
 			return
 		}
 	}
+}
+
+// tryLast is the last attempt to write lines for calls.
+func (l *Log) tryLast(calls []observe.Call) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	left, err := l.chain.tryWrite(calls)
+	l.missing += len(left)
+	l.fault = err
 }
 
 // tryWrite is an attempt to write lines for calls, and returns of which file.

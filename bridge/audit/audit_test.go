@@ -233,6 +233,26 @@ func TestUnwritable(t *testing.T) {
 	})
 }
 
+// Close says which calls have no line.
+func TestMissing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "d")
+	synctest.Test(t, func(t *testing.T) {
+		l, session := begin(t, audit.Options{Path: filepath.Join(dir, "audit.jsonl")})
+		if err := os.Rename(dir, dir+".away"); err != nil {
+			t.Skip("the system does not move an open file")
+		}
+		if err := os.WriteFile(dir, nil, 0o600); err != nil { // no folder can be made here
+			t.Fatal(err)
+		}
+		call(t, session, "a")
+		time.Sleep(time.Second)
+		call(t, session, "a")
+		if err := l.Close(); err == nil || !strings.Contains(err.Error(), "missing in the audit: 2: ") || !strings.Contains(err.Error(), dir) {
+			t.Error(err)
+		}
+	})
+}
+
 // Calls that end while the settings change have one line. Settings that are refused change nothing.
 func TestConfigure(t *testing.T) {
 	dir := t.TempDir()

@@ -64,7 +64,12 @@ func runDaemon(ctx context.Context, args []string, std streams) error {
 	log := daemonLog(place)
 	defer log.Close()
 	pool := stack.NewPool()
-	defer pool.Close()
+	defer func() {
+		if err := pool.Close(); err != nil {
+			own, _ := newLog(config.Log{}, "error", log)
+			own.Error(err.Error())
+		}
+	}()
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	f.book = logbook.New()

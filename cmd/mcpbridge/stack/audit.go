@@ -25,13 +25,15 @@ func (a *auditFile) configure(stream *observe.Stream, cfg *config.Config, log *s
 	if a.is(&own) {
 		return nil
 	}
+	var err error
 	if own.Path == "" {
-		a.close()
+		if err = a.close(); err != nil {
+			log.Error(err.Error())
+		}
 		return nil
 	}
 	opts := own
 	opts.Log = log
-	var err error
 	if a.log == nil {
 		a.log, err = audit.Open(stream, opts)
 	} else {
@@ -49,10 +51,12 @@ func (a *auditFile) is(own *audit.Options) bool {
 		(own.Path == "" || slices.Equal(own.Hidden, a.of.Hidden))
 }
 
-// close writes the calls that have ended.
-func (a *auditFile) close() {
-	if a.log != nil {
-		a.log.Close()
-		a.log, a.of = nil, audit.Options{}
+// close writes the calls that have ended. The error says which of them have no line.
+func (a *auditFile) close() error {
+	if a.log == nil {
+		return nil
 	}
+	err := a.log.Close()
+	a.log, a.of = nil, audit.Options{}
+	return err
 }

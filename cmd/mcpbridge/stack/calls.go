@@ -71,13 +71,13 @@ func openCallLog(stream *observe.Stream, own *config.CallLog, log *slog.Logger) 
 	})
 }
 
-// close writes the calls that have ended.
-func (r *callRecord) close() {
+// close writes the calls that have ended. The error says which of them are missing in the audit.
+func (r *callRecord) close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closeFile()
-	r.audit.close()
 	r.closeLines()
+	return r.audit.close()
 }
 
 func (r *callRecord) closeFile() {

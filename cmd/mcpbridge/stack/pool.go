@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -61,11 +62,10 @@ func NewPool() *Pool {
 func (p *Pool) Lending() *web.Lending { return p.lending }
 
 // Close ends the supervisor of child processes and the record of calls, when all Stacks of the pool have
-// been closed. The error says why processes that the program may leave behind when it is killed could not
-// be supervised.
+// been closed. The error says which calls are missing in the audit, and why processes that the program may
+// leave behind when it is killed could not be supervised.
 func (p *Pool) Close() error {
-	p.calls.close()
-	return p.supervisor.Close()
+	return errors.Join(p.calls.close(), p.supervisor.Close())
 }
 
 // A sampler answers the sampling requests of a server.
