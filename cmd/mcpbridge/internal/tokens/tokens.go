@@ -213,14 +213,15 @@ func (c *contents) text() ([]byte, error) {
 }
 
 func change(path string, edit func([]Token) ([]Token, error)) error {
-	return file.Update(path, func(text []byte) ([]byte, error) {
+	var refused error // by edit
+	err := file.Update(path, func(text []byte) ([]byte, error) {
 		all, err := parse(text)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return nil, err
 		}
 		before := slices.Clone(all.Tokens)
-		if all.Tokens, err = edit(all.Tokens); err != nil {
-			return nil, err
+		if all.Tokens, refused = edit(all.Tokens); refused != nil {
+			return nil, refused
 		}
 		for _, t := range before {
 			if all.Removed != nil && !slices.ContainsFunc(all.Tokens, func(left Token) bool { return left.SHA256 == t.SHA256 }) {
@@ -229,4 +230,8 @@ func change(path string, edit func([]Token) ([]Token, error)) error {
 		}
 		return all.text()
 	}, nil)
+	if err != nil && refused == nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return err
 }

@@ -45,6 +45,18 @@ func TestCreateAndRemove(t *testing.T) {
 }
 
 // A file that is damaged is an error: without its tokens nobody would need one.
+// The error of a file that cannot be written names it.
+func TestCannotBeWritten(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "a")
+	if err := os.WriteFile(folder, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	path := Path(filepath.Join(folder, "mcpbridge.json"))
+	if _, err := Create(path, Token{Name: "ann"}); err == nil || !strings.Contains(err.Error(), path) {
+		t.Error(err)
+	}
+}
+
 func TestReadDamaged(t *testing.T) {
 	for _, text := range []string{"", " \n", `{}`, `{"tokens":null}`, `{`, `[]`, `{"tokens":[{"name":"a"}]}`, `{"tokens":[{"name":"a","sha256":"zz"}]}`, `{"tokens":[],"x":1}`} {
 		path := filepath.Join(t.TempDir(), "f")
