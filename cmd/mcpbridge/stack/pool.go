@@ -44,6 +44,7 @@ type Pool struct {
 	supervisor *process.Supervisor
 	children   mcpclient.Children
 	calls      callRecord
+	unsaved    unsaved
 	books      books
 	lending    *web.Lending
 	sweep      sync.Once // of the files of lists
@@ -62,10 +63,10 @@ func NewPool() *Pool {
 func (p *Pool) Lending() *web.Lending { return p.lending }
 
 // Close ends the supervisor of child processes and the record of calls, when all Stacks of the pool have
-// been closed. The error says which calls are missing in the audit, and why processes that the program may
-// leave behind when it is killed could not be supervised.
+// been closed. The error says what could not be stored, and why processes that the program may leave behind
+// when it is killed could not be supervised.
 func (p *Pool) Close() error {
-	return errors.Join(p.calls.close(), p.supervisor.Close())
+	return errors.Join(p.calls.close(), p.unsaved.close(), p.supervisor.Close())
 }
 
 // A sampler answers the sampling requests of a server.

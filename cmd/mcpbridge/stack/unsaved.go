@@ -1,0 +1,151 @@
+package stack
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/mcpbridge/mcpbridge/mcpclient/oauth"
+)
+
+// unsaved are credentials that their store could not take, for instance as the disk is full. A refresh token is
+// good once: without its successor the login would be lost. They outlive the Stack that has got them.
+type unsaved struct {
+	mu  sync.Mutex // guards all
+	all map[string]credentials
+}
+
+// credentials are those of a key.
+type credentials struct {
+	value  []byte
+	before []byte // what the store has: if it gets something else, that is newer
+	store  oauth.Store
+}
+
+// in returns a store that has what another one, which may be nil, cannot take.
+func (u *unsaved) in(store oauth.Store, log *slog.Logger) oauth.Store {
+	if store == nil {
+		return nil
+	}
+	return &patientStore{store, u, log}
+}
+
+// patientStore is a store whose Save does not fail while the program runs.
+type patientStore struct {
+	oauth.Store
+	unsaved *unsaved
+	log     *slog.Logger
+}
+
+// Load implements oauth.Store.
+func (p *patientStore) Load(key string) ([]byte, error) {
+	value, err := p.Store.Load(key)
+	if err != nil {
+		return nil, err
+	}
+	p.unsaved.mu.Lock()
+	defer p.unsaved.mu.Unlock()
+	return p.unsaved.latest(key, value), nil
+}
+
+// All implements oauth.Store.
+func (p *patientStore) All() (map[string][]byte, error) {
+	stored, err := p.Store.All()
+	if err != nil {
+		return stored, err
+	}
+	all := map[string][]byte{}
+	maps.Copy(all, stored)
+	p.unsaved.mu.Lock()
+	defer p.unsaved.mu.Unlock()
+	for key, own := range p.unsaved.all {
+		if own.store == p.Store {
+			all[key] = p.unsaved.latest(key, stored[key])
+		}
+	}
+	return all, nil
+}
+
+// latest returns what a key has if value is what the store has. u.mu is held.
+func (u *unsaved) latest(key string, value []byte) []byte {
+	own, ok := u.all[key]
+	switch {
+	case !ok:
+		return value
+	case !bytes.Equal(own.before, value):
+		delete(u.all, key)
+		return value
+	}
+	return own.value
+}
+
+// Save implements oauth.Store.
+func (p *patientStore) Save(key string, value []byte) error {
+	err := p.Store.Save(key, value)
+	var before []byte
+	if err != nil {
+		var unreadable error
+		if before, unreadable = p.Store.Load(key); unreadable != nil {
+			return err
+		}
+		p.log.Warn("a login cannot be stored: what cannot be stored by the end of this program is lost", "reason", err)
+	}
+	p.unsaved.mu.Lock()
+	defer p.unsaved.mu.Unlock()
+	if err == nil {
+		delete(p.unsaved.all, key)
+		return nil
+	}
+	if p.unsaved.all == nil {
+		p.unsaved.all = map[string]credentials{}
+	}
+	p.unsaved.all[key] = credentials{bytes.Clone(value), before, p.Store}
+	return nil
+}
+
+// Delete implements oauth.Store.
+func (p *patientStore) Delete(key string) error {
+	p.unsaved.mu.Lock()
+	delete(p.unsaved.all, key)
+	p.unsaved.mu.Unlock()
+	return p.Store.Delete(key)
+}
+
+// saveTime bounds the last attempt to store credentials.
+const saveTime = time.Second
+
+// close stores what it can. The error says how many logins are lost, and why.
+func (u *unsaved) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), saveTime)
+	defer cancel()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	lost, why := 0, error(nil)
+	for key, own := range u.all {
+		if err := own.save(ctx, key); err != nil {
+			lost, why = lost+1, err
+		}
+	}
+	if lost == 0 {
+		return nil
+	}
+	return fmt.Errorf("logins that could not be stored, and are lost: %d: %w", lost, why)
+}
+
+// save stores the credentials of a key, unless the store has got others.
+func (c *credentials) save(ctx context.Context, key string) error {
+	unlock, err := c.store.Lock(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	value, err := c.store.Load(key)
+	if err != nil || !bytes.Equal(value, c.before) {
+		return err
+	}
+	return c.store.Save(key, c.value)
+}
