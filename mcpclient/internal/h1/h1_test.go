@@ -267,6 +267,20 @@ func TestIdleTime(t *testing.T) {
 	}
 }
 
+// TestSleep: a connection that was idle while the machine has slept is not used: the other end, or what is between, may
+// have forgotten it.
+func TestSleep(t *testing.T) {
+	s := newServer(t)
+	for range 2 {
+		done := post(t.Context(), s.route, "a")
+		p := s.accept()
+		p.request()
+		io.WriteString(p, ok("one"))
+		want(t, done, "one")
+		s.pool.Sleep(time.Hour)
+	}
+}
+
 // TestClose: Close ends the idle connections, and the others when they become idle.
 func TestClose(t *testing.T) {
 	s := newServer(t)

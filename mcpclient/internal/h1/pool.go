@@ -110,7 +110,7 @@ func (p *Pool) put(c *conn) {
 		c.Close()
 		return
 	}
-	c.since = time.Now()
+	c.since = time.Now().Round(0) // on the wall clock, which goes on while the machine sleeps: the other end may be gone then
 	p.idle = append(p.idle, c)
 	if len(p.idle) == 1 && p.sweeps == nil {
 		p.sweeps = time.AfterFunc(p.IdleTime, p.sweep)
@@ -131,7 +131,7 @@ func (p *Pool) sweep() {
 	p.idle = slices.Delete(p.idle, 0, old)
 	p.sweeps = nil
 	if len(p.idle) > 0 && !p.closed {
-		p.sweeps = time.AfterFunc(p.IdleTime-time.Since(p.idle[0].since), p.sweep)
+		p.sweeps = time.AfterFunc(min(p.IdleTime-time.Since(p.idle[0].since), p.IdleTime), p.sweep) // the clock may be set back
 	}
 }
 
