@@ -23,8 +23,10 @@ import (
 // authorities; nil means the system's.
 func Transport(roots *x509.CertPool) *http.Transport {
 	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		Proxy: http.ProxyFromEnvironment,
+		DialContext: (&net.Dialer{Timeout: 10 * time.Second, KeepAliveConfig: net.KeepAliveConfig{
+			Enable: true, Idle: 30 * time.Second, Interval: 10 * time.Second, Count: 3, // a network that is gone is noticed in a minute
+		}}).DialContext,
 		TLSClientConfig:       TLS(roots),
 		TLSHandshakeTimeout:   10 * time.Second,
 		ForceAttemptHTTP2:     true,
