@@ -64,7 +64,7 @@ func (e *EventReader) fail(err error) {
 		e.err = err
 		return
 	}
-	for skipped := 0; ; {
+	for skipped := 0; skipped <= e.w.skip; {
 		line, err := e.w.line()
 		skipped += len(line)
 		switch {
@@ -75,11 +75,9 @@ func (e *EventReader) fail(err error) {
 			return
 		case len(line) == 0:
 			return
-		case skipped > e.w.skip: // as for a line that does not end
-			e.err = endlessError{}
-			return
 		}
 	}
+	e.err = endlessError{} // as for a line that does not end
 }
 
 func (e *EventReader) line() ([]byte, error) {
