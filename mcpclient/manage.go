@@ -84,6 +84,7 @@ const restartTime = 10 * time.Second
 // its own, and whether they are another's now: links with another's make their connections anew, and those with their own
 // that have failed try again at once.
 func (c *Client) Recheck(changed func(auth any) (own, another bool)) {
+	var links []*link // interrupted when all have been asked about: the first would make another login the one in use, as they share it
 	for _, l := range c.allLinks() {
 		if l.cfg.Auth == nil {
 			continue
@@ -92,8 +93,11 @@ func (c *Client) Recheck(changed func(auth any) (own, another bool)) {
 		failed := l.state == Failed
 		l.mu.Unlock()
 		if own, another := changed(l.cfg.Auth); another || own && failed {
-			l.interrupt(errRestarted)
+			links = append(links, l)
 		}
+	}
+	for _, l := range links {
+		l.interrupt(errRestarted)
 	}
 }
 

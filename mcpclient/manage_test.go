@@ -177,3 +177,30 @@ func TestRestartEndsCallsOfLostConnection(t *testing.T) {
 		})
 	}
 }
+
+// All links with a login that is another's now make their connections anew, although the first of them may make it the one in
+// use for the others, too.
+func TestRecheck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var greeted atomic.Int32
+		network := peer.NewNetwork()
+		o := newOddOn(t, network, func(x *exchange) bool {
+			if x.Method == wire.MethodInitialize {
+				greeted.Add(1)
+			}
+			return false
+		})
+		c := openOn(t, network, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP, Auth: &tokens{}})
+		c.works("ok")
+		c.also(bridge.Caller{ID: "other"}).works("ok")
+		before := greeted.Load()
+		c.client.Recheck(func(any) (own, another bool) {
+			synctest.Wait()
+			return true, greeted.Load() == before // which has the login read again, as mcpclient/oauth does
+		})
+		time.Sleep(time.Minute)
+		if again := greeted.Load() - before; before != 2 || again != 2 {
+			t.Errorf("%d of %d links connect again", again, before)
+		}
+	})
+}
