@@ -52,7 +52,7 @@ func (o Options) Kind() bridge.NativeKind {
 				return nil, err
 			}
 		}
-		return &backend{functions: functions, supervisor: o.Supervisor, dir: cfg.Dir, log: cfg.Log, hidden: cfg.Hidden, cache: wazero.NewCompilationCache()}, nil
+		return &backend{functions: functions, supervisor: o.Supervisor, dir: cfg.Dir, own: cfg.Own, log: cfg.Log, hidden: cfg.Hidden, cache: wazero.NewCompilationCache()}, nil
 	}}
 }
 
@@ -61,6 +61,7 @@ type backend struct {
 	functions  map[string]bridge.Tool
 	supervisor *process.Supervisor
 	dir        string
+	own        []string // as in bridge.BackendConfig
 	log        *slog.Logger
 	hidden     []string // names of the config's hidden values
 

@@ -38,13 +38,13 @@ func TestSandbox(t *testing.T) {
 	}
 }
 
-// A program that can change the folder of its config can leave its sandbox.
+// A program that can change the config or definitions of tools can leave its sandbox.
 func TestSandboxNotes(t *testing.T) {
 	if err := sandbox.Supported(); err != nil {
 		t.Skip(err)
 	}
 	dir := t.TempDir()
-	b := sourcetest.Open(t, Options{}.Kind(), bridge.BackendConfig{Dir: dir})
+	b := sourcetest.Open(t, Options{}.Kind(), bridge.BackendConfig{Dir: dir, Own: []string{dir, "/tools/*.json"}})
 	for write, want := range map[string]string{
 		`"."`:                               "sandbox /local/sandbox/write",
 		`"/"`:                               "sandbox /local/sandbox/write",
@@ -52,6 +52,7 @@ func TestSandboxNotes(t *testing.T) {
 		`"below"`:                           "",
 		fmt.Sprintf("%q", t.TempDir()):      "",
 		fmt.Sprintf("%q, %q", dir+"x", "/"): "sandbox /local/sandbox/write",
+		`"/tools"`:                          "sandbox /local/sandbox/write",
 	} {
 		_, notes, err := b.Tool(toolformat.Tool{Name: "t"}, fmt.Appendf(nil, `{"command":["cat"],"sandbox":{"write":[%s]}}`, write))
 		var got []string

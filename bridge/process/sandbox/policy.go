@@ -23,26 +23,41 @@ func (p *Policy) memory() int64  { return cmp.Or(p.Memory, DefaultMemory) }
 // a symbolic link that leads there; "" if there is none.
 func (p *Policy) Changes(paths ...string) string {
 	for _, written := range p.Write {
+		folder := written
+		if real, err := filepath.EvalSymlinks(written); err == nil {
+			folder = real
+		}
 		for _, path := range paths {
-			if contains(resolved(written), path) || contains(resolved(written), resolved(path)) {
-				return written
+			for links := 0; path != "" && links < maxLinks; links++ {
+				if below, err := filepath.Rel(folder, path); err == nil && filepath.IsLocal(below) {
+					return written
+				}
+				path = followed(path)
 			}
 		}
 	}
 	return ""
 }
 
-func contains(folder, path string) bool {
-	below, err := filepath.Rel(folder, path)
-	return err == nil && filepath.IsLocal(below)
-}
+// maxLinks bounds the symbolic links on the way to a path, which may lead in a circle.
+const maxLinks = 255
 
-// resolved returns a path without symbolic links, if it exists.
-func resolved(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
+// followed returns a path with the target of the first symbolic link in it in place of that; "" if it has none.
+func followed(path string) string {
+	for i := 1; i <= len(path); i++ {
+		if i < len(path) && !os.IsPathSeparator(path[i]) {
+			continue
+		}
+		target, err := os.Readlink(path[:i])
+		if err != nil {
+			continue
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(path[:i]), target)
+		}
+		return filepath.Join(target, path[i:])
 	}
-	return path
+	return ""
 }
 
 // The defaults of a Policy.

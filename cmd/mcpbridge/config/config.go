@@ -236,6 +236,7 @@ func (l Loader) parse(path string, data []byte, mode fs.FileMode) (*Config, erro
 		c.checkClaims(d)
 		c.checkExchanges(d)
 		c.checkPlacement(d)
+		c.checkSandboxes(d)
 	}
 	if err := d.err(); err != nil {
 		return nil, err

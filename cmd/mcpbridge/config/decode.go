@@ -39,6 +39,7 @@ type decoder struct {
 	claims   []node      // that use claims
 	atEnd    []func()    // checks that need the whole file
 	placed   []node      // servers that are required, and run on one node of a cluster
+	boxed    []boxed     // all servers with a sandbox
 
 	exchanges []node // that exchange the access tokens of callers
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge/process/sandbox"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
@@ -100,14 +101,38 @@ func (s *sandboxed) policy(server *Server) *sandbox.Policy {
 	return &p
 }
 
-// guardConfig warns of a sandbox in which a server can change the config, and with it the sandbox.
-func (d *decoder) guardConfig(n node, policy *sandbox.Policy) {
-	if policy == nil || d.dir == "" {
-		return
+// boxed is a server with a sandbox.
+type boxed struct {
+	n      node
+	policy *sandbox.Policy
+}
+
+// checkSandboxes warns of a sandbox in which a server can change the config, and with it the sandbox, or definitions of
+// tools, which run commands without it.
+func (c *Config) checkSandboxes(d *decoder) {
+	for _, b := range d.boxed {
+		if path := b.policy.Changes(c.Own()...); path != "" {
+			d.warnf(b.n.key(), "its sandbox lets it change %s, and so this config or definitions of tools, which say what it may do: keep these elsewhere", path)
+		}
 	}
-	if path := policy.Changes(d.dir, filepath.Join(d.dir, filepath.Base(d.file))); path != "" {
-		d.warnf(n.key(), "its sandbox lets it change %s, and so this config, which says what it may do: keep the config elsewhere", path)
+}
+
+// Own returns absolute files and folders that say what tools may do: a program that may change one of them can do whatever
+// the user of the bridge can.
+func (c *Config) Own() []string {
+	all := []string{c.Dir, filepath.Join(c.Dir, filepath.Base(c.Path))}
+	for _, d := range c.Tools {
+		if d.Files == "" {
+			continue
+		}
+		files, _ := filepath.Glob(file.Below(c.Dir, d.Files))
+		folder := filepath.Dir(d.Files) // where others may appear
+		if !filepath.IsAbs(folder) {
+			folder = filepath.Join(c.Dir, folder)
+		}
+		all = append(append(all, folder), files...)
 	}
+	return all
 }
 
 // guardPreset warns of a preset that does not find what its server is to change, which is then nothing.

@@ -8,23 +8,35 @@ import (
 	"testing"
 )
 
-// A server that may change a link on the way to the config can replace the config.
-func TestLinkToConfigInSandbox(t *testing.T) {
-	own, other := t.TempDir(), t.TempDir()
-	link := filepath.Join(own, "link")
-	if err := os.Symlink(other, link); err != nil {
-		t.Skip(err)
-	}
-	for write, want := range map[string]int{own: 1, other: 1, link: 1, filepath.Join(own, "notes"): 0} {
-		text := fmt.Sprintf(`{"mcpServers": {"a": {"command": "a", "sandbox": {"write": [%q]}}}}`, write)
-		if err := os.WriteFile(filepath.Join(other, FileName), []byte(text), 0o600); err != nil {
+// A server that may change the config, a symbolic link on the way to it, or definitions of tools can leave its sandbox.
+func TestConfigInSandbox(t *testing.T) {
+	base := t.TempDir()
+	at := func(name string) string { return filepath.Join(base, name) }
+	for _, name := range []string{"real", "other/notes", "tools", "notes"} {
+		if err := os.MkdirAll(at(name), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		c, err := Load(filepath.Join(link, FileName))
+	}
+	for link, target := range map[string]string{"home": "real", "real/link": "../other", "round": "round"} {
+		if err := os.Symlink(target, at(link)); err != nil {
+			t.Skip(err)
+		}
+	}
+	if err := os.WriteFile(at("tools/a.json"), []byte("[]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for write, want := range map[string]int{
+		"": 1, "home": 1, "real": 1, "home/link": 1, "other": 1, "tools": 1, "tools/a.json": 1, "notes": 0, "other/notes": 0, "no such": 0,
+	} {
+		text := fmt.Sprintf(`{"tools": [%q, %q], "mcpServers": {"a": {"command": "a", "sandbox": {"write": [%q]}}}}`, at("tools/*.json"), at("round/*.json"), at(write))
+		if err := os.WriteFile(at("other/"+FileName), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := Load(at("home/link/" + FileName))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(c.Warnings) != want || want > 0 && !strings.Contains(c.Warnings[0], "its sandbox lets it change "+write+", and so this config") {
+		if len(c.Warnings) != want || want > 0 && !strings.Contains(c.Warnings[0], "its sandbox lets it change "+at(write)+", and so this config or definitions of tools") {
 			t.Errorf("%s: %q", write, c.Warnings)
 		}
 	}

@@ -292,7 +292,9 @@ func (d *decoder) server(n node) Server {
 		}
 	}
 	s.Sandbox = box.policy(&s)
-	d.guardConfig(n, s.Sandbox)
+	if s.Sandbox != nil {
+		d.boxed = append(d.boxed, boxed{n, s.Sandbox})
+	}
 	d.guardPreset(n, &box, s.Sandbox)
 	s.Fault = errors.Join(d.inside.faults...)
 	return s

@@ -270,6 +270,7 @@ func (n *nativeLoader) backend(kind *bridge.NativeKind, api *config.API) (bridge
 	if b, ok := n.backends[key]; ok {
 		return b, nil
 	}
+	cfg.Own = n.cfg.Own()
 	err := n.authorize(api, &cfg)
 	var b bridge.Backend
 	if err == nil {

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/process/sandbox"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 )
@@ -84,6 +85,22 @@ func TestDefinitions(t *testing.T) {
 				t.Errorf("warnings: %q, want %q", got, c.warning)
 			}
 		})
+	}
+}
+
+// TestChangesDefinitions: a command that may change definitions of tools is named, wherever these are.
+func TestChangesDefinitions(t *testing.T) {
+	if err := sandbox.Supported(); err != nil {
+		t.Skip(err)
+	}
+	other := t.TempDir()
+	st, err := openConfig(t, fmt.Sprintf(`{"tools": ["tools.json", %q]}`, filepath.Join(other, "*.json")), fmt.Sprintf(
+		`[{"name": "t", "description": "A tool.", "input_schema": {"type": "object"}, "kind": "local", "local": {"command": ["cat"], "sandbox": {"write": [%q]}}}]`, other), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(st.Warnings(), "\n"); !strings.Contains(got, "tool t: /local/sandbox/write: the program can change "+other+", and so the config or definitions of tools") {
+		t.Errorf("warnings: %q", got)
 	}
 }
 
