@@ -438,9 +438,23 @@ func TestAccountSetCookie(t *testing.T) {
 	if shown, err := visit(browser, w.pages.URL+"/login/callback?"+state.Encode()); err == nil {
 		t.Errorf("without an answer the page shows %q", shown)
 	}
+	early := make(chan error, 1)
+	reached := func() {
+		_, err := w.call(s, account.Tool, `{"code":"`+code+`"}`)
+		early <- err
+	}
+	w.bank.reached.Store(&reached)
 	state.Set("code", "that of mallory")
 	if shown, err := visit(browser, w.pages.URL+"/login/callback?"+state.Encode()); err != nil || shown == code {
 		t.Errorf("with another answer the page shows %q, %v", shown, err)
+	}
+	select {
+	case err := <-early:
+		if err == nil {
+			t.Error("the code of ann is good while another answer takes the place of hers")
+		}
+	default:
+		t.Error("the bank was not asked")
 	}
 	if _, err := w.call(s, account.Tool, `{"code":"`+code+`"}`); err == nil {
 		t.Error("the code of ann is good for what another answer has given")
