@@ -67,7 +67,7 @@ func (v *Visit) Answer(ctx context.Context, answer url.Values) (who string, err 
 	if err != nil {
 		return "", err
 	}
-	v.login = l
+	v.token = l.token // and nothing else: State may be read meanwhile
 	return v.token.Subject, nil
 }
 
