@@ -99,10 +99,10 @@ func (st *stream) record(batch []*wire.Buffer) int64 {
 // serve writes the stream to a client: what it missed after the event numbered after, then what is
 // sent, until the stream or the connection ends. It returns why.
 func (st *stream) serve(ctx context.Context, w http.ResponseWriter, after int64) error {
-	ctx, leave := context.WithCancel(ctx)
-	defer leave()
-	defer st.attach(leave)()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	out := newEventWriter(w)
+	defer st.attach(func() { cancel(); out.leave() })()
 	if st.session != nil {
 		if after < 0 && st.session.revision() >= primedFrom {
 			out.write("", st.session.journal.eventID(st.number, st.seq.Load()), nil) // who resumes has got what is before
@@ -112,7 +112,7 @@ func (st *stream) serve(ctx context.Context, w http.ResponseWriter, after int64)
 	if err := out.flush(); err != nil {
 		return err
 	}
-	return st.box.drain(ctx.Done(), func(batch []*wire.Buffer) error {
+	err := st.box.drain(ctx.Done(), func(batch []*wire.Buffer) error {
 		st.mu.Lock()
 		seq := st.record(batch)
 		st.mu.Unlock()
@@ -126,13 +126,23 @@ func (st *stream) serve(ctx context.Context, w http.ResponseWriter, after int64)
 		}
 		return out.flush()
 	}, out.idle)
+	if out.hasLeft() && !st.box.isClosed() {
+		return errDetached // for another reader: it has been given no time to be too slow
+	}
+	return err
 }
+
+// leaveTime is how long the reader of a stream may go on writing when another one comes: enough for a client that reads.
+const leaveTime = 100 * time.Millisecond
 
 // eventWriter writes events to an HTTP response.
 type eventWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	err     error
+
+	mu   sync.Mutex // guards left
+	left bool       // writes get no more time
 }
 
 // newEventWriter begins the response.
@@ -171,9 +181,35 @@ func (e *eventWriter) write(kind, id string, data []byte) {
 
 func (e *eventWriter) send(b []byte) {
 	if e.err == nil {
-		e.control.SetWriteDeadline(time.Now().Add(writeTime))
+		e.extend()
 		_, e.err = e.w.Write(b)
 	}
+}
+
+// extend gives the next write its time.
+func (e *eventWriter) extend() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.left {
+		e.control.SetWriteDeadline(time.Now().Add(writeTime))
+	}
+}
+
+// leave ends the writes after leaveTime, also one that waits for its client. Any goroutine may call it until the handler of the
+// request returns.
+func (e *eventWriter) leave() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.left {
+		e.left = true
+		e.control.SetWriteDeadline(time.Now().Add(leaveTime))
+	}
+}
+
+func (e *eventWriter) hasLeft() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.left
 }
 
 func (e *eventWriter) flush() error {

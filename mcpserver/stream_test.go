@@ -1,16 +1,20 @@
 package mcpserver
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"net"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 )
 
@@ -262,6 +266,99 @@ func TestTaskIsToldOnResult(t *testing.T) {
 				if told := strings.Contains(got, status) && strings.Contains(got, progress); told != c.listens {
 					t.Errorf("the GET stream has %q", got)
 				}
+			})
+		})
+	}
+}
+
+// halfPipe is a connection in memory that closes like one over TCP, so that its POSTs are served as those are.
+type halfPipe struct{ *peer.Network }
+
+func (p halfPipe) Accept() (net.Conn, error) {
+	conn, err := p.Network.Accept()
+	return struct {
+		net.Conn
+		closer
+	}{conn, closer{}}, err
+}
+
+type closer struct{}
+
+func (closer) CloseWrite() error { return nil }
+
+// A client whose connection is lost, which nothing has told it or the server, resumes a stream at once: it does not wait
+// for what is written to the connection that is lost.
+func TestHungStreamIsResumedAtOnce(t *testing.T) {
+	for name, c := range map[string]struct{ method, body, last string }{
+		"GET":  {"GET", "", "0-1"},
+		"POST": {"POST", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}`, "1-1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				more, end := make(chan struct{}), make(chan struct{})
+				p, network := newInBubble(t, Options{}, func(ctx context.Context, req *bridge.Request) bridge.Reply {
+					if req.Method == wire.MethodToolsCall {
+						req.Back.Notify("notifications/first", []byte("{}"))
+						<-more
+						req.Back.Notify("notifications/second", []byte("{}"))
+						select {
+						case <-end:
+						case <-ctx.Done():
+							t.Error("the call has ended: ", context.Cause(ctx))
+						}
+					}
+					return bridge.Result([]byte("{}"), nil)
+				}), peer.NewNetwork()
+				web := httptest.NewUnstartedServer(p.Handler())
+				web.Listener.Close()
+				web.Config.ReadHeaderTimeout, web.Config.IdleTimeout = headTime, idleTime
+				web.Listener = p.listen(halfPipe{network}, web.Config)
+				web.Start()
+				defer web.Close()
+				id := p.legacy(t.Context(), "", fmt.Sprintf(hello, "{}")).Header().Get(mcp.HeaderSessionID)
+				open := func(method, body, fields string) (net.Conn, *bufio.Scanner) {
+					conn, err := network.Dial(t.Context(), "", "")
+					if err != nil {
+						t.Fatal(err)
+					}
+					fmt.Fprintf(conn, "%s /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json, text/event-stream\r\n%s: %s\r\n%s\r\n%s", method, mcp.HeaderSessionID, id, fields, body)
+					return conn, bufio.NewScanner(conn)
+				}
+				until := func(in *bufio.Scanner, text string) {
+					for in.Scan() && !strings.Contains(in.Text(), text) {
+					}
+					if !strings.Contains(in.Text(), text) {
+						t.Errorf("%s does not come: %v", text, in.Err())
+					}
+				}
+				fields := ""
+				if c.body != "" {
+					fields = fmt.Sprintf("Content-Type: application/json\r\nContent-Length: %d\r\n", len(c.body))
+				}
+				lost, in := open(c.method, c.body, fields)
+				defer lost.Close()
+				s := p.sessions.sessions[id]
+				if c.body == "" {
+					synctest.Wait()
+					s.journal.Notify("notifications/first", []byte("{}"))
+				}
+				until(in, "notifications/first")
+				if c.body == "" {
+					go func() { <-more; s.journal.Notify("notifications/second", []byte("{}")) }()
+				}
+				close(more)
+				synctest.Wait() // it is being written
+				begun := time.Now()
+				for range 2 { // both of which ask for it
+					conn, in := open("GET", "", "Last-Event-ID: "+c.last+"\r\n")
+					defer conn.Close()
+					until(in, "notifications/second")
+				}
+				if waited := time.Since(begun); waited > time.Second {
+					t.Errorf("it waits %v", waited)
+				}
+				close(end)
+				synctest.Wait()
 			})
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -431,6 +432,42 @@ func TestWriteSoon(t *testing.T) {
 				t.Errorf("%d bytes, %.40q", len(got), got)
 			}
 		})
+	}
+}
+
+// A deadline that is near ends what is being written. An answer that is complete by then ends as others do.
+func TestWriteDeadline(t *testing.T) {
+	written := make(chan error, 1)
+	_, addr := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		size, _ := strconv.Atoi(r.Header.Get("Size"))
+		control, set := http.NewResponseController(w), make(chan struct{})
+		io.WriteString(w, "begun")
+		control.Flush()
+		go func() {
+			defer close(set)
+			control.SetWriteDeadline(time.Now().Add(10 * time.Millisecond))
+		}()
+		_, err := w.Write(make([]byte, size))
+		<-set
+		wait(r.Context(), 20*time.Millisecond) // until it has passed
+		written <- err
+	}), limits)
+	c := dial(t, addr)
+	for _, size := range []int{0, 0, 16 << 20} { // the last is more than the system takes at once
+		fmt.Fprintf(c.TCPConn, "POST /mcp HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nSize: %d\r\n\r\n", size)
+		select {
+		case err := <-written:
+			if (err != nil) != (size > 0) {
+				t.Errorf("%d bytes: %v", size, err)
+			}
+		case <-time.After(patience / 2):
+			t.Fatalf("%d bytes are still being written", size)
+		}
+		if size == 0 {
+			if _, got := c.answer(); got != "begun" {
+				t.Errorf("got %q", got)
+			}
+		}
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 // maxHeld is how many bytes of an answer wait for its end, to be one write with its header.
 const maxHeld = 2 << 10
 
-// response is the http.ResponseWriter of a request. One goroutine at a time may use it.
+// response is the http.ResponseWriter of a request. One goroutine at a time may use it, but for SetWriteDeadline.
 type response struct {
 	c      *conn
 	header http.Header
@@ -27,6 +27,9 @@ type response struct {
 	out    bytes.Buffer // what is to be sent before the parts that have just been written
 	soon   bool         // what is not sent by the deadline is left in out
 	err    error        // of the connection
+
+	mu     sync.Mutex // guards ending
+	ending bool       // SetWriteDeadline has ended what the handler writes
 }
 
 var responses = sync.Pool{New: func() any { return &response{header: http.Header{}} }}
@@ -81,9 +84,27 @@ func (w *response) SetReadDeadline(t time.Time) error {
 	return w.c.SetReadDeadline(t)
 }
 
-// SetWriteDeadline does nothing, as Options.WriteTimeout holds. Without it an http.ResponseController would make an error
-// for each call.
-func (w *response) SetWriteDeadline(time.Time) error { return nil }
+// SetWriteDeadline sets one that is at most a tick away, which holds as long as the handler runs. Any other does nothing, as
+// Options.WriteTimeout holds; without the method an http.ResponseController would make an error for each call. Any goroutine may
+// call it until the handler returns.
+func (w *response) SetWriteDeadline(t time.Time) error {
+	if t.IsZero() || time.Until(t) > tick {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ending = true
+	return w.c.SetWriteDeadline(t)
+}
+
+// extend gives what is written next its time.
+func (w *response) extend(now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.c.writable = now; !w.ending {
+		w.c.SetWriteDeadline(now.Add(w.c.l.opts.WriteTimeout + tick))
+	}
+}
 
 // FlushError sends what is held.
 func (w *response) FlushError() error { return w.send(0, nil) }
@@ -92,8 +113,7 @@ func (w *response) FlushError() error { return w.send(0, nil) }
 func (w *response) send(size int, parts [][]byte) error {
 	c, now := w.c, time.Now()
 	if now.Sub(c.writable) > tick {
-		c.writable = now
-		c.SetWriteDeadline(now.Add(c.l.opts.WriteTimeout + tick))
+		w.extend(now)
 	}
 	if c.now.Unix() != now.Unix() {
 		c.date = now.UTC().AppendFormat(c.date[:0], "Date: "+http.TimeFormat+"\r\n")
@@ -157,6 +177,9 @@ func (w *response) end() bool {
 		w.length = len(w.held)
 	} else if w.length < 0 {
 		w.out.WriteString("0\r\n\r\n")
+	}
+	if w.ending {
+		w.ending, w.c.writable = false, time.Time{}
 	}
 	w.send(0, nil)
 	return again && w.err == nil && (w.length < 0 || w.length == w.sent)
