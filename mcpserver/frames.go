@@ -132,7 +132,9 @@ type controlConn struct {
 
 // SetWriteDeadline implements net.Conn.
 func (c *controlConn) SetWriteDeadline(t time.Time) error {
-	c.within = time.Until(t)
+	if c.within = never; !t.IsZero() {
+		c.within = time.Until(t)
+	}
 	return nil
 }
 

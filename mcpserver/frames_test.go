@@ -164,6 +164,24 @@ func TestCloseAfterLongMessage(t *testing.T) {
 	}
 }
 
+// A control frame has no deadline where none is set.
+func TestControlFrameWithoutDeadline(t *testing.T) {
+	near, far := net.Pipe()
+	defer far.Close()
+	c := &controlConn{Conn: near, busy: make(chan struct{}, 1), within: writeTime}
+	c.SetWriteDeadline(time.Time{})
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		far.Read(make([]byte, 1))
+	}()
+	if _, err := c.Write([]byte("x")); err != nil {
+		t.Error(err)
+		near.Close()
+	}
+	<-read
+}
+
 // dialMade connects to a server whose tool answers a text.
 func dialMade(t *testing.T, o Options, text string, around func(net.Conn) net.Conn) *websocket.Conn {
 	p, network := newMade(t, o, func(_ context.Context, req *bridge.Request) bridge.Reply {
