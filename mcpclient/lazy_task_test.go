@@ -1,6 +1,7 @@
 package mcpclient_test
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -24,7 +25,7 @@ func (c *caller) about(method, id string) bridge.Reply {
 
 // lazyTask is a task of a lazy server.
 type lazyTask struct {
-	ttl    string   // members of the result that announces it
+	state  string   // in the result that announces it, beside its id; "" means that it works
 	says   []string // what the server says of it, one each 20 minutes
 	then   string   // what its client does after 20 minutes: "get", "leave"; or the error that tasks/result is then answered by
 	legacy int      // minutes until the server is stopped
@@ -37,19 +38,20 @@ func TestLazyServerRunsTask(t *testing.T) {
 	sourcetest.NoLeaks(t)
 	const status = `{"jsonrpc":"2.0","method":"notifications/tasks/status","params":{"taskId":"a","status":"`
 	for name, c := range map[string]lazyTask{
-		"silent":     {"", nil, "", 31, 31},
-		"null":       {`,"ttl":null,"ttlMs":null`, nil, "", 31, 31},
-		"long ttl":   {`,"ttl":1e300,"ttlMs":3600000`, nil, "", 31, 31},
-		"ttl":        {`,"ttl":600000,"ttlMs":600000`, nil, "", 11, 11},
-		"no ttl":     {`,"ttl":"x","ttlMs":-1`, nil, "", 31, 31},
-		"ended":      {"", []string{status + `completed"}}`}, "", 22, 0},
-		"progress":   {"", []string{"progress", "progress", "progress"}, "", 91, 0},
-		"status":     {"", []string{status + `working"}}`, status + `input_required"}}`, status + `failed"}}`}, "", 62, 0},
-		"asked for":  {"", nil, "get", 51, 51},
-		"failed":     {"", nil, `"code":-32603,"message":"x"`, 22, 0},
-		"unknown":    {"", nil, `"code":-32602,"message":"x"`, 22, 0},
-		"unanswered": {"", nil, `"code":-32001,"message":"x","data":{"code":"timeout"}`, 31, 0},
-		"left":       {"", nil, "leave", 21, 0},
+		"silent":      {"", nil, "", 31, 31},
+		"null":        {`"status":"working","ttl":null,"ttlMs":null`, nil, "", 31, 31},
+		"long ttl":    {`"status":"working","ttl":1e300,"ttlMs":3600000`, nil, "", 31, 31},
+		"ttl":         {`"status":"working","ttl":600000,"ttlMs":600000`, nil, "", 11, 11},
+		"no ttl":      {`"status":"working","ttl":"x","ttlMs":-1`, nil, "", 31, 31},
+		"begun ended": {`"status":"completed"`, nil, "", 2, 2},
+		"ended":       {"", []string{status + `completed"}}`}, "", 22, 0},
+		"progress":    {"", []string{"progress", "progress", "progress"}, "", 91, 0},
+		"status":      {"", []string{status + `working"}}`, status + `input_required"}}`, status + `failed"}}`}, "", 62, 0},
+		"asked for":   {"", nil, "get", 51, 51},
+		"failed":      {"", nil, `"code":-32603,"message":"x"`, 22, 0},
+		"unknown":     {"", nil, `"code":-32602,"message":"x"`, 22, 0},
+		"unanswered":  {"", nil, `"code":-32001,"message":"x","data":{"code":"timeout"}`, 31, 0},
+		"left":        {"", nil, "leave", 21, 0},
 	} {
 		for era, minutes := range map[string]int{peer.Legacy: c.legacy, peer.Modern: c.modern} {
 			for _, sharing := range []mcpclient.Sharing{mcpclient.Shared, mcpclient.Session} {
@@ -73,6 +75,7 @@ func TestLazyServerRunsTask(t *testing.T) {
 func (c *lazyTask) run(t *testing.T, era string, sharing mcpclient.Sharing) time.Duration {
 	network, s := peer.NewNetwork(), peer.NewServer(era)
 	s.Tools = `{"name":"begin","inputSchema":{}}`
+	state := `"taskId":"a",` + cmp.Or(c.state, `"status":"working"`)
 	s.Take = func(call *peer.Call) {
 		switch {
 		case call.Method == wire.MethodTasksGet:
@@ -80,9 +83,9 @@ func (c *lazyTask) run(t *testing.T, era string, sharing mcpclient.Sharing) time
 		case call.Method == wire.MethodTasksResult:
 			call.Say(`{"jsonrpc":"2.0","id":` + string(call.ID) + `,"error":{` + c.then + `}}`)
 		case era == peer.Modern:
-			call.Reply(`"resultType":"task","taskId":"a","status":"working"` + c.ttl)
+			call.Reply(`"resultType":"task",` + state)
 		default:
-			call.Reply(`"task":{"taskId":"a","status":"working"` + c.ttl + `}`)
+			call.Reply(`"task":{` + state + `}`)
 		}
 	}
 	client := openOn(t, network, mcpclient.Config{

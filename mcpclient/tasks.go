@@ -74,7 +74,11 @@ func (l *link) rememberTask(c *conn, t *task, result []byte) {
 	l.forgetTask(id)
 	t.heard, t.lasts = time.Now(), l.cfg.taskTime(result)
 	l.tasks[id] = *t
-	if l.conn.Load() == c {
+	state := wire.Lookup(result, "task")
+	if state == nil {
+		state = result // in the modern era
+	}
+	if l.conn.Load() == c && !isEnded(state) {
 		l.running[t.call] = id
 	}
 	if known && before.by.principal.Name == principal {
