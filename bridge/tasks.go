@@ -88,7 +88,13 @@ func (s *session) rememberTask(reply *Reply, member int) {
 	if other := s.memory.tasks.claim(id, name, wire.MaxTasks, true); other != name {
 		reply.Free()
 		reply.Err = toolformat.Errorf(toolformat.Internal, "%s has begun a task, but its id %.80q is that of a task of %s: its result cannot be told apart", name, id, other)
+		return
 	}
+	state := wire.Lookup(reply.Result, "task")
+	if state == nil {
+		state = reply.Result // in the modern era
+	}
+	s.endTask(id, name, state)
 }
 
 // isForeign reports whether a member's notification is the state of another one's task, which is
@@ -158,12 +164,18 @@ func (s *session) task(ctx context.Context, req *Request) Reply {
 	}
 	reply := s.send(ctx, member, req)
 	s.rememberIn(req, &reply, member)
-	if reply.Err == nil && req.Method == wire.MethodTasksResult {
+	if req.Method == wire.MethodTasksResult && isOutcome(reply.Err) {
 		s.memory.tasks.end(id, name)
 	} else {
 		s.endTask(id, name, reply.Result)
 	}
 	return reply
+}
+
+// isOutcome reports whether an answer to tasks/result with this error is what the task has come to, which may be an error of
+// its server (2025-11-25, tasks). Other errors are of the way to it.
+func isOutcome(err *toolformat.Error) bool {
+	return err == nil || err.Code == toolformat.Internal || err.Code == toolformat.Invalid || err.Code == toolformat.NotFound
 }
 
 // listTasks returns the tasks of all members in one page, each from its owner only.

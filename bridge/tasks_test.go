@@ -111,6 +111,51 @@ func TestTasksStayTheirOwners(t *testing.T) {
 	}
 }
 
+// The id of a task that has ended is free for another member, however its creator learns of the end. One whose result was not
+// to be had runs on, for all that is known.
+func TestIDOfEndedTask(t *testing.T) {
+	for name, c := range map[string]struct {
+		state string // in the result that announces the task
+		err   *toolformat.Error
+		free  bool
+	}{
+		"begun ended": {state: "failed", free: true},
+		"result":      {free: true},
+		"failed":      {err: toolformat.Errorf(toolformat.Internal, "x"), free: true},
+		"invalid":     {err: toolformat.Errorf(toolformat.Invalid, "x"), free: true},
+		"unknown":     {err: toolformat.Errorf(toolformat.NotFound, "x"), free: true},
+		"timeout":     {err: toolformat.Errorf(toolformat.Timeout, "x")},
+		"lost":        {err: toolformat.Errorf(toolformat.Unavailable, "x")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			source := newScripted(func(req *Request) Reply {
+				switch {
+				case req.Method == wire.MethodToolsCall:
+					return Result([]byte(`{"task":{"taskId":"1","status":"`+c.state+`"}}`), nil)
+				case c.err != nil:
+					return Failed(c.err)
+				}
+				return Result([]byte("{}"), nil)
+			}, `{"name":"work"}`)
+			s := openBridge(t, &Caller{}, Member{Name: "first", Source: source}, Member{Name: "second", Source: source})
+			create := func(target string) *toolformat.Error {
+				p, _ := wire.SplitParams([]byte(`{"name":"` + target + `","task":{}}`))
+				return s.Do(t.Context(), &Request{Method: wire.MethodToolsCall, Target: target, Params: &p}).Err
+			}
+			if err := create("first__work"); err != nil {
+				t.Fatal(err)
+			}
+			if c.state == "" {
+				p, _ := wire.SplitParams([]byte(`{"taskId":"1"}`))
+				s.Do(t.Context(), &Request{Method: wire.MethodTasksResult, Params: &p})
+			}
+			if err := create("second__work"); (err == nil) != c.free {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
 // The tasks of several members are in one page, however many pages the members have.
 func TestTasksOfAllPages(t *testing.T) {
 	member := func(name, pages string) Member {
