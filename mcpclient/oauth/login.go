@@ -178,8 +178,11 @@ func (l *login) exchange(ctx context.Context, answer url.Values) error {
 		return fmt.Errorf("%s gives no token: %w: the code is not that of this login, or it was used before or came too late: log in again", l.authority.Issuer, err)
 	case refusal.isOfClient() && l.client.Redirect != "":
 		forgotten := l.registrar.change(ctx, func(r *record) (bool, error) {
-			delete(r.Clients, l.authority.Issuer)
-			return true, nil
+			lost := r.Clients[l.authority.Issuer].ID == l.client.ID // else another login has registered one meanwhile
+			if lost {
+				delete(r.Clients, l.authority.Issuer)
+			}
+			return lost, nil
 		})
 		return errors.Join(fmt.Errorf("%s gives no token: %w", l.authority.Issuer, err), forgotten)
 	case err != nil:

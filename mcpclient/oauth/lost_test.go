@@ -37,3 +37,22 @@ func TestLostRegistrationAtEnd(t *testing.T) {
 		}
 	}
 }
+
+// The client that another login has registered meanwhile stays.
+func TestLostRegistrationReplaced(t *testing.T) {
+	f := newFake(t)
+	c := f.client(t, newMemory())
+	f.grant = func(url.Values) (int, string) {
+		if err := c.change(t.Context(), func(r *record) (bool, error) {
+			r.keep(f.URL, registration{ID: "other", Redirect: "http://127.0.0.1:1/"})
+			return true, nil
+		}); err != nil {
+			t.Error(err)
+		}
+		return 401, `{"error":"invalid_client"}`
+	}
+	wantError(t, c.Login(t.Context(), nil, agree(t)), "gives no token: invalid_client")
+	if r, err := c.load(); err != nil || r.Clients[f.URL].ID != "other" {
+		t.Errorf("the clients are %v, %v", r.Clients, err)
+	}
+}
