@@ -2,6 +2,7 @@ package intercept_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -291,6 +292,23 @@ func TestProgram(t *testing.T) {
 	}
 	if got := outcome(call(t, wrap(t, sourcetest.NewFake(), intercept.Interceptor{Name: "own", Before: true, Asked: &intercept.Program{Command: []string{"/no/such/program"}}}), "echo", `{}`)); !strings.Contains(got, "has failed") {
 		t.Error(got)
+	}
+}
+
+// All that ends a program has been done when its answer is there.
+func TestProgramHasEnded(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("needs a shell")
+	}
+	p := intercept.Program{Command: []string{"sh", "-c", "cat"}}
+	for range 20 {
+		if _, err := p.Ask(t.Context(), []byte(`{}`)); err != nil {
+			t.Fatal(err)
+		}
+		stacks := make([]byte, 1<<20)
+		if stacks = stacks[:runtime.Stack(stacks, true)]; bytes.Contains(stacks, []byte("(*Process).Finish")) || bytes.Contains(stacks, []byte("(*Process).Stop")) {
+			t.Fatalf("it is still being stopped:\n%s", stacks)
+		}
 	}
 }
 

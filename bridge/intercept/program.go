@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/process"
 )
@@ -50,7 +51,7 @@ func (p *Program) Ask(ctx context.Context, event []byte) ([]byte, error) {
 	case <-ctx.Done():
 		child.Stop()
 	case <-child.Done():
-		go child.Finish() // closes the output if its end does not come; on Windows, where it does, this takes a second
+		settle(child, read)
 	}
 	<-written
 	<-read
@@ -65,6 +66,24 @@ func (p *Program) Ask(ctx context.Context, event []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %s", err, child.Tail())
 	}
 	return out, nil
+}
+
+// settle closes the output of a program that has ended, which something that it has started may hold open, once what was
+// written before has been read.
+func settle(child *process.Process, read <-chan struct{}) {
+	defer child.Stop()
+	late, tick := time.NewTimer(time.Second), time.NewTicker(time.Millisecond)
+	defer late.Stop()
+	defer tick.Stop()
+	for child.Pending() {
+		select {
+		case <-read:
+			return
+		case <-late.C:
+			return
+		case <-tick.C:
+		}
+	}
 }
 
 // exitStatus returns the exit status of a program by its error; -1 if it has none, as after a signal.
