@@ -90,7 +90,7 @@ func (s *script) misanswer(c *peer.Call) {
 	case "long":
 		c.Say(`{"jsonrpc":"2.0","method":"x","params":{"a":"` + strings.Repeat("x", 70<<10) + `"}}`)
 		done(c)
-	case "too deep", "not UTF-8", "byte order mark", "too long", "too long, id last", "too long, no id":
+	case "too deep", "not UTF-8", "byte order mark", "NUL", "UTF-16", "too long", "too long, id last", "too long, no id":
 		c.Say(unusable(c.Name(), id))
 	case "twin": // what cannot be used is not the answer
 		c.Say(`{"jsonrpc":"2.0","id":` + id + `,"method":"ping","params":{"a":"` + "\xff\"}}")
@@ -143,6 +143,10 @@ func unusable(how, id string) string {
 		return begin + "\xff\"}}"
 	case "byte order mark":
 		return "\uFEFF" + begin + `"}}`
+	case "NUL":
+		return "\x00\x00" + begin + `"}}`
+	case "UTF-16":
+		return strings.Join(strings.Split(begin+`"}}`, ""), "\x00") + "\x00"
 	case "too long, id last":
 		return `{"result":{"content":"` + text + `\"id\":7}"},"jsonrpc":"2.0", "id": ` + id + ` }`
 	case "too long, no id":

@@ -118,11 +118,11 @@ func (s *stdio) ended(err error, printed string) error {
 	return &exitError{why, output}
 }
 
-// mayBeMessage reports whether a line begins as a message does, or a batch.
+// mayBeMessage reports whether a line begins as a message does, or a batch, but for what is in front of it or between its bytes.
 func mayBeMessage(line []byte) bool {
-	line = bytes.TrimLeft(bytes.TrimPrefix(line, []byte("\uFEFF")), " \t")
+	line = bytes.TrimLeft(bytes.TrimPrefix(line, []byte("\uFEFF")), " \t\x00")
 	if rest, ok := bytes.CutPrefix(line, []byte("[")); ok {
-		line = bytes.TrimLeft(rest, " \t")
+		line = bytes.TrimLeft(rest, " \t\x00")
 	}
 	return bytes.HasPrefix(line, []byte("{"))
 }

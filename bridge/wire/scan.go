@@ -39,6 +39,9 @@ func verdict(b []byte, i int, fault string) error {
 		}
 		fault = faultTrailing
 	}
+	if i < len(b) && b[i] == 0 && fault != faultControl {
+		fault += " instead of NUL (is it UTF-16?)"
+	}
 	return notJSON(fault, i)
 }
 

@@ -29,6 +29,9 @@ var lastID = sync.OnceValue(func() *regexp.Regexp {
 // Envelope returns the raw id of a message and what it seems to be, from its beginning and its end,
 // which may be the whole message. The id is nil if it does not show.
 func Envelope(head, tail []byte) (id []byte, is Kind) {
+	if bytes.IndexByte(head, 0) >= 0 { // as in UTF-16
+		head, tail = bytes.ReplaceAll(head, []byte{0}, nil), bytes.ReplaceAll(tail, []byte{0}, nil)
+	}
 	known := false
 	for key, value := range Members(head) {
 		switch string(key) {
