@@ -139,6 +139,8 @@ type Config struct {
 	Lazy     bool   // connects at the first call; List and server/discover are answered from ListFile if they can be
 	ListFile string // where a lazy server's lists and its description of itself are stored between runs, for the links of a principal under another name beside it; "" means nowhere
 
+	ListSaved func() // is told that such a file has been written; nil tells nobody
+
 	Once bool // the first attempt to connect is the only one: after a failure none is made
 
 	Fault      error               // why this server cannot be started: no attempt is made

@@ -204,7 +204,11 @@ func TestKeptListsShared(t *testing.T) {
 func TestListsOfPrincipals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := newUpstream(t, true)
-		cfg := mcpclient.Config{URL: u.url + "/mcp", Lazy: true, ListFile: filepath.Join(t.TempDir(), "x.json"), Sharing: mcpclient.Identity}
+		var saved atomic.Int64
+		cfg := mcpclient.Config{
+			URL: u.url + "/mcp", Lazy: true, ListFile: filepath.Join(t.TempDir(), "x.json"), Sharing: mcpclient.Identity,
+			ListSaved: func() { saved.Add(1) },
+		}
 		as := func(c *caller, name string) *caller {
 			return c.also(bridge.Caller{ID: name, Principal: bridge.Principal{Name: name}})
 		}
@@ -224,6 +228,9 @@ func TestListsOfPrincipals(t *testing.T) {
 			if got := c.client.Links()[1+i].State; got != one.want {
 				t.Errorf("%s's link is %s, want %s", one.name, got, one.want)
 			}
+		}
+		if files, err := filepath.Glob(strings.TrimSuffix(cfg.ListFile, ".json") + "-*.json"); err != nil || len(files) != 2 || saved.Load() != 2 {
+			t.Errorf("%d files are said to be written: %s, %v", saved.Load(), files, err)
 		}
 	})
 }

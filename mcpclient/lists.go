@@ -426,6 +426,8 @@ func (l *link) saveLists() {
 	}
 	if err := writeFile(l.file, append(data, "}\n"...)); err != nil {
 		l.cfg.Log.Warn("the lists could not be saved", "reason", err)
+	} else if l.cfg.ListSaved != nil {
+		l.cfg.ListSaved()
 	}
 }
 

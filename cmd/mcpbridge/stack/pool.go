@@ -47,7 +47,7 @@ type Pool struct {
 	unsaved    unsaved
 	books      books
 	lending    *web.Lending
-	sweep      sync.Once // of the files of lists
+	saved      atomic.Int64 // how often files of lists have been written, about
 
 	mu      sync.Mutex // guards clients, and their users, and placed
 	clients map[[sha256.Size]byte]*pooled
@@ -105,7 +105,7 @@ func (d *definition) key() [sha256.Size]byte {
 		identity += fmt.Sprintf("%#v", *c.Sandbox)
 	}
 	samples, fault := c.Sampling != nil, fmt.Sprint(c.Fault)
-	c.Sampling, c.Fault, c.Roots, c.Log, c.Auth, c.Own, c.Sandbox, c.Via, c.Changed = nil, nil, nil, nil, nil, nil, nil, nil, nil
+	c.Sampling, c.Fault, c.Roots, c.Log, c.Auth, c.Own, c.Sandbox, c.Via, c.Changed, c.ListSaved = nil, nil, nil, nil, nil, nil, nil, nil, nil, nil
 	// %#v quotes strings, sorts maps and writes every field, also a new one. Of a pointer it writes the
 	// address: clients would be kept apart that could be one.
 	return sha256.Sum256(fmt.Appendf(nil, "%#v %q %t %q", c, identity, samples, fault))
@@ -156,6 +156,16 @@ func (d *definition) listFile() string {
 // maxListFiles is how many files of lists are kept: a server has another one for each principal, and for each token.
 const maxListFiles = 1000
 
+// sweepEach is after how many files that are written those beyond maxListFiles are removed.
+const sweepEach = 100
+
+// listSaved bounds the files of lists: at the first lazy server, and as they are written.
+func (p *Pool) listSaved(folder string) {
+	if p.saved.Add(1)%sweepEach == 1 {
+		sweepLists(folder)
+	}
+}
+
 // sweepLists removes the oldest files of a folder beyond maxListFiles.
 func sweepLists(folder string) {
 	files, err := os.ReadDir(folder)
@@ -183,7 +193,8 @@ func (p *Pool) take(d definition) *use {
 		u.pooled = &pooled{key: key}
 		p.clients[key], d.ListFile = u.pooled, d.listFile()
 		if d.ListFile != "" {
-			p.sweep.Do(func() { sweepLists(filepath.Dir(d.ListFile)) })
+			d.ListSaved = func() { p.listSaved(filepath.Dir(d.ListFile)) }
+			d.ListSaved()
 		}
 		if d.Env = d.env(); d.Sampling != nil {
 			d.Sampling = u.pooled.sample

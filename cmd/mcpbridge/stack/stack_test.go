@@ -85,4 +85,12 @@ func TestSweepLists(t *testing.T) {
 	if _, err := os.Stat(name(maxListFiles - 1)); err != nil || len(left) != maxListFiles {
 		t.Errorf("%d files are left, and of the oldest that was to stay: %v", len(left), err)
 	}
+	p := new(Pool)
+	for i := range 3 * sweepEach {
+		write(maxListFiles + i)
+		p.listSaved(folder)
+	}
+	if left, _ = os.ReadDir(folder); len(left) > maxListFiles+sweepEach {
+		t.Errorf("%d files are left of a process that goes on", len(left))
+	}
 }
