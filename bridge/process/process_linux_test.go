@@ -239,6 +239,17 @@ func TestStraysEnd(t *testing.T) {
 	}
 }
 
+// The memory of a child includes that of descendants in sessions of their own.
+func TestMemoryOfStrays(t *testing.T) {
+	p := mustStart(t, self(t, "detacher", "idle"))
+	stray := pid(t, p.Stdout)
+	processes, groups := Memory()
+	own, other := processes[p.PID()], processes[stray]
+	if own <= 0 || other <= 0 || groups[p.PID()] != own+other || groups[stray] != other {
+		t.Errorf("a child has %d bytes, its stray %d, their groups %d and %d", own, other, groups[p.PID()], groups[stray])
+	}
+}
+
 func TestMarks(t *testing.T) {
 	c := self(t, "idle")
 	c.Supervisor = NewSupervisor()
