@@ -84,12 +84,12 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request, t *task, api en
 		return false, refused
 	}
 	t.req = req
+	chosen, settings, err := s.opts.Model(req.Model)
+	if err != nil { // which names the models that there are
+		return false, cmp.Or(s.refused(t.ctx, t.caller), unknownModel(err))
+	}
 	if err := t.open(s.opts.Toolbox); err != nil {
 		return false, notOpen(err)
-	}
-	chosen, settings, err := s.opts.Model(req.Model)
-	if err != nil {
-		return false, unknownModel(err)
 	}
 	t.chosen = chosen
 	if err := req.Override(&settings, chosen.API()); err != nil {

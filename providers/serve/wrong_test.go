@@ -1,10 +1,18 @@
 package serve_test
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/providers"
+	"github.com/mcpbridge/mcpbridge/providers/serve"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // A request with a member that is wrong, or that the model cannot be asked with, is refused with the path of the
@@ -108,4 +116,55 @@ func TestLateResults(t *testing.T) {
 	if got := said(f.requests[0].Messages); got != "go; 1 draw; 2 draw; 1=one; 2=two; hurry" {
 		t.Error(got)
 	}
+}
+
+// A request for a model that there is not opens no tools, as servers would be started for it.
+func TestUnknownModelOpensNoTools(t *testing.T) {
+	native, err := bridge.NewNative(bridge.NativeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer native.Close()
+	tools := &memberless{Source: native}
+	s := serve.New(serve.Options{
+		Toolbox: providers.NewToolbox(tools),
+		Model: func(id string) (providers.Candidate, providers.Settings, error) {
+			return providers.Candidate{}, providers.Settings{}, toolformat.Errorf(toolformat.NotFound, "model %s is unknown", id)
+		},
+		Caller: func(*http.Request) bridge.Caller { return bridge.Caller{} },
+	})
+	for _, path := range []string{"chat/completions", "messages", "messages/count_tokens", "responses"} {
+		body := `{"model":"gone","max_tokens":9,"input":"hi","messages":[{"role":"user","content":"hi"}]}`
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/"+path, strings.NewReader(body)))
+		if w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "model gone is unknown") {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+	if n := tools.opened.Load(); n != 0 {
+		t.Errorf("the tools were opened %d times", n)
+	}
+	tools.err = toolformat.Errorf(toolformat.Denied, "no profile is for you")
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/responses", strings.NewReader(`{"model":"gone","input":"hi"}`)))
+	if w.Code != http.StatusForbidden || strings.Contains(w.Body.String(), "gone") {
+		t.Errorf("a caller without a profile: %d %s", w.Code, w.Body)
+	}
+}
+
+// memberless counts the callers whom it opens members for.
+type memberless struct {
+	bridge.Source
+	opened atomic.Int64
+	err    error
+}
+
+func (m *memberless) Open(ctx context.Context, caller *bridge.Caller) (bridge.Session, error) {
+	if caller.Members == nil || caller.Members("any") {
+		m.opened.Add(1)
+	}
+	if m.err != nil {
+		return nil, m.err
+	}
+	return m.Source.Open(ctx, caller)
 }
