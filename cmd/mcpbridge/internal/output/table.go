@@ -2,6 +2,7 @@ package output
 
 import (
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -10,23 +11,31 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 )
 
-// leastAbout is the width that the last cell needs beside the others, in columns.
-const leastAbout = 20
+const (
+	leastAbout = 20 // columns that the last cell needs beside the others
+	gap        = 2  // columns between cells
+	mostName   = 80 // columns of a name that others are aligned with, where lines are of any width
+)
 
 // Table prints rows of as many cells, in lines as wide as columns: what does not fit is cut off, but for
 // the first cell, a name. If there is hardly any room for the last cell beside the others, it stands below
-// them. 0 columns mean that nothing is cut off.
+// them. 0 columns mean that nothing is cut off. The cells of other rows are not aligned with those behind a
+// name that is far too long.
 func Table(w io.Writer, columns int, rows [][]string) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	widths, front := widthsOf(rows)
+	widths := widthsFor(columns, rows)
 	var b strings.Builder
 	for _, row := range rows {
 		line, last := "", terminal.Inline(row[len(widths)])
+		front := 0
 		for i, width := range widths {
 			cell := terminal.Inline(row[i])
-			line += cell + strings.Repeat(" ", width-uniseg.StringWidth(cell))
+			size := uniseg.StringWidth(cell)
+			width = max(width, size+gap)
+			line += cell + strings.Repeat(" ", width-size)
+			front += width
 		}
 		switch {
 		case columns == 0:
@@ -46,12 +55,30 @@ func Table(w io.Writer, columns int, rows [][]string) error {
 	return err
 }
 
-// widthsOf returns the widths of all cells but the last, and their sum.
-func widthsOf(rows [][]string) (widths []int, front int) {
+// widthsFor returns the widths of all cells but the last. Where one name would move the last cells of all
+// rows far to the right, or below the others, longer names than a limit do not count.
+func widthsFor(columns int, rows [][]string) []int {
+	limit := columns / 2
+	if columns == 0 {
+		limit = mostName
+	}
+	widths, front := widthsOf(rows, math.MaxInt)
+	if columns == 0 || columns-front < leastAbout {
+		if bounded, front := widthsOf(rows, limit); columns == 0 || columns-front >= leastAbout {
+			return bounded
+		}
+	}
+	return widths
+}
+
+// widthsOf returns the widths of all cells but the last, and their sum. Wider names than limit do not count.
+func widthsOf(rows [][]string, limit int) (widths []int, front int) {
 	widths = make([]int, len(rows[0])-1)
 	for i := range widths {
 		for _, row := range rows {
-			widths[i] = max(widths[i], uniseg.StringWidth(terminal.Inline(row[i]))+2)
+			if size := uniseg.StringWidth(terminal.Inline(row[i])); i > 0 || size <= limit {
+				widths[i] = max(widths[i], size+gap)
+			}
 		}
 		front += widths[i]
 	}
@@ -62,7 +89,7 @@ func widthsOf(rows [][]string) (widths []int, front int) {
 // first ones first.
 func Narrow(columns int, rows [][]string, names ...string) [][]string {
 	for _, name := range names {
-		if _, front := widthsOf(rows); columns == 0 || front <= columns {
+		if _, front := widthsOf(rows, math.MaxInt); columns == 0 || front <= columns {
 			return rows
 		}
 		at := slices.Index(rows[0], name)

@@ -19,6 +19,22 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// A name that is far longer than others is on a line as wide as it needs, and no other one is.
+func TestTableWithLongName(t *testing.T) {
+	long := "data:" + strings.Repeat("x", 95)
+	rows := [][]string{{"file:///a", "is short"}, {long, "is long"}, {"file:///of_45_columns/" + strings.Repeat("b", 23), "is in between"}}
+	for columns, want := range map[int]string{
+		0:  "file:///a                                      is short\n" + long + "  is long\nfile:///of_45_columns/bbbbbbbbbbbbbbbbbbbbbbb  is in between\n",
+		80: "file:///a  is short\n" + long + "\n    is long\nfile:///of_45_columns/bbbbbbbbbbbbbbbbbbbbbbb  is in between\n",
+		40: "file:///a  is short\n" + long + "\n    is long\nfile:///of_45_columns/bbbbbbbbbbbbbbbbbbbbbbb\n    is in between\n",
+	} {
+		var got strings.Builder
+		if err := Table(&got, columns, rows); err != nil || got.String() != want {
+			t.Errorf("%d columns: got\n%s\nwant\n%s", columns, got.String(), want)
+		}
+	}
+}
+
 func TestTableOfManyCells(t *testing.T) {
 	rows := [][]string{{"NAME", "STATE", "CALLS", "LAST LINE"}, {"one", "ready", "12", "it says much in this line"}, {"a_long_name", "down", "0", ""}}
 	for columns, want := range map[int]string{
