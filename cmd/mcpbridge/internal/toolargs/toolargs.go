@@ -138,7 +138,7 @@ func (f *Flags) unknown(name string, own []string) error {
 	case advice != "":
 		return errors.New(text + strings.Replace(advice, "mean ", "mean --", 1))
 	case len(f.properties) == 0:
-		return errors.New(text + ": the tool has no arguments")
+		return errors.New(text + ": there are no arguments")
 	}
 	known = nil
 	for _, flag := range f.Complete("") {

@@ -90,7 +90,7 @@ func TestFaults(t *testing.T) {
 	} else if got, err := f.Arguments(json.RawMessage("{}")); string(got) != `{"with space":"a b"}` || err != nil {
 		t.Errorf("%s, %v", got, err)
 	}
-	if err := New(nil, taken).Parse([]string{"--a"}, nil); err == nil || !strings.Contains(err.Error(), "has no arguments") {
+	if err := New(nil, taken).Parse([]string{"--a"}, nil); err == nil || !strings.Contains(err.Error(), "there are no arguments") {
 		t.Errorf("got %v", err)
 	}
 }
