@@ -26,7 +26,7 @@ func (c *chat) usePrompt(ctx context.Context, argument string) error {
 	if !c.ready(ctx) {
 		return nil
 	}
-	list, err := c.tools.List(ctx, bridge.Prompts)
+	list, err := listOf(ctx, c.tools, bridge.Prompts)
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (c *chat) mentioned(ctx context.Context, line string) ([]providers.Part, er
 
 // attachment returns the resource or the file of a name; nil if there is neither.
 func (c *chat) attachment(ctx context.Context, name string) ([]providers.Part, error) {
-	list, err := c.tools.List(ctx, bridge.Resources)
+	list, err := listOf(ctx, c.tools, bridge.Resources)
 	if err != nil {
 		return nil, err
 	}

@@ -17,13 +17,17 @@ import (
 // offering is a session of a server with prompts, resources and completions.
 type offering struct {
 	bridge.Session
-	silent bool // it does not answer
+	silent bool              // it does not answer
+	err    *toolformat.Error // of all lists
 }
 
 func (o offering) List(ctx context.Context, kind bridge.ListKind) (*bridge.List, error) {
 	if o.silent {
 		<-ctx.Done()
 		return nil, ctx.Err()
+	}
+	if o.err != nil {
+		return nil, o.err
 	}
 	items := map[bridge.ListKind][]bridge.Item{
 		bridge.Prompts: {
@@ -113,6 +117,22 @@ func TestChatTemplates(t *testing.T) {
 		if err != nil || len(parts) == 1 != want || want && !strings.Contains(parts[0].Text, "read ") {
 			t.Errorf("%s: %+v, %v", name, parts, err)
 		}
+	}
+}
+
+// A file is attached, too, where the only server has no list of resources. Another error of that list is told.
+func TestChatFileWithoutResources(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("notes.txt", []byte("milk"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := &chat{tools: offering{err: toolformat.Errorf(toolformat.Unsupported, "method not found")}}
+	if parts, err := c.attachment(t.Context(), "notes.txt"); err != nil || len(parts) != 1 {
+		t.Errorf("%+v, %v", parts, err)
+	}
+	c = &chat{tools: offering{err: toolformat.Errorf(toolformat.Unavailable, "it is away")}}
+	if _, err := c.attachment(t.Context(), "notes.txt"); err == nil {
+		t.Error("no error")
 	}
 }
 

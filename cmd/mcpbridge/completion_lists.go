@@ -23,7 +23,6 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/file"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/tokens"
-	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 // lists are what the servers of a config have listed last, for the completion of words.
@@ -66,11 +65,8 @@ func (p *program) keepLists(ctx context.Context) {
 	}
 	var l lists
 	for kind, to := range map[bridge.ListKind]*[]json.RawMessage{bridge.Tools: &l.Tools, bridge.Prompts: &l.Prompts, bridge.Resources: &l.Resources} {
-		list, err := p.own.List(ctx, kind)
-		switch {
-		case err != nil && toolformat.AsError(err).Code == toolformat.Unsupported:
-			continue // the only server has no prompts, say
-		case err != nil:
+		list, err := listOf(ctx, p.own, kind)
+		if err != nil {
 			return
 		}
 		for _, it := range list.Items {

@@ -26,7 +26,7 @@ func alone(t *testing.T) (env []string, dir string) {
 }
 
 // oddConfig has tools whose names are special to shells.
-const oddConfig = `{"mcpServers": {"lib": {"command": "fakeserver", "args": ["--tools-only", "--tools", "find_it,a:b,sp ace,in;exit,back\\slash", "--schema",
+const oddConfig = `{"mcpServers": {"lib": {"command": "fakeserver", "args": ["--refuse", "-32601", "--tools", "find_it,a:b,sp ace,in;exit,back\\slash", "--schema",
 	"{\"type\":\"object\",\"properties\":{\"mode\":{\"enum\":[\"fast\",\"slow one\"]}}}"]}}}`
 
 // A typedLine is what a person types before Tab, and what of the line the shell then has.

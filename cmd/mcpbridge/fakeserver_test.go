@@ -28,7 +28,7 @@ func fakeServer() {
 	tell := flag.String("tell", "", "tell that this server runs, in this named pipe")
 	flag.BoolVar(&f.roots, "roots", false, "ask the client for its roots before the tools are listed")
 	flag.BoolVar(&f.library, "library", false, "have prompts and resources")
-	flag.BoolVar(&f.toolsOnly, "tools-only", false, "answer requests for all else with an error")
+	flag.IntVar(&f.refuse, "refuse", 0, "answer requests for all but calls with an error of this code")
 	readOnly := flag.Bool("read-only", false, "mark the tools as read-only")
 	member := flag.String("member", "", "a member of each tool's definition, with a comma behind it")
 	schema := flag.String("schema", `{"type":"object"}`, "the input schema of its tools")
@@ -106,7 +106,7 @@ type fakeMCP struct {
 	mute, modern bool
 	roots        bool
 	library      bool
-	toolsOnly    bool
+	refuse       int
 	fatal        string
 }
 
@@ -143,8 +143,8 @@ func (f *fakeMCP) take(c *peer.Call) {
 	switch {
 	case f.library && lend(c):
 	case f.answer == "nothing" && c.Method == wire.MethodToolsCall:
-	case f.toolsOnly && c.Method != wire.MethodToolsCall:
-		c.Fail(wire.MethodNotFound, "method not found", "")
+	case f.refuse != 0 && c.Method != wire.MethodToolsCall:
+		c.Fail(f.refuse, "cannot answer "+c.Method, "")
 	case c.Method != wire.MethodToolsCall:
 		c.Reply("")
 	case f.answer == "refusal":

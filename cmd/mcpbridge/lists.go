@@ -7,6 +7,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
+	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
 func runPromptsList(ctx context.Context, args []string, std streams) error {
@@ -34,7 +35,7 @@ func runList(ctx context.Context, f *sourceFlags, kind bridge.ListKind, args []s
 	if err != nil {
 		return err
 	}
-	list, err := p.own.List(ctx, kind)
+	list, err := listOf(ctx, p.own, kind)
 	if err != nil {
 		return err
 	}
@@ -46,7 +47,24 @@ func runList(ctx context.Context, f *sourceFlags, kind bridge.ListKind, args []s
 	if err != nil {
 		return err
 	}
-	return p.report(std.err)
+	if err = p.report(std.err); err == nil && len(list.Items) == 0 && !*asJSON {
+		what := kind.Member()
+		if kind == bridge.Templates {
+			what = "resource templates"
+		}
+		output.Item(std.err, "", "there are no "+what)
+	}
+	return err
+}
+
+// listOf returns what the servers of a session have of a kind. An only server without that kind may refuse to
+// list it, which clients are told.
+func listOf(ctx context.Context, s bridge.Session, kind bridge.ListKind) (*bridge.List, error) {
+	list, err := s.List(ctx, kind)
+	if err != nil && kind != bridge.Tools && toolformat.AsError(err).Code == toolformat.Unsupported {
+		return bridge.NewList(kind, nil), nil
+	}
+	return list, err
 }
 
 // printItems prints a line for each item: its key, and its description or title.

@@ -39,7 +39,7 @@ func runPromptsGet(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	list, err := p.own.List(ctx, bridge.Prompts)
+	list, err := listOf(ctx, p.own, bridge.Prompts)
 	if err != nil {
 		return err
 	}

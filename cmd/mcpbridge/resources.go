@@ -45,8 +45,8 @@ func runResourcesRead(ctx context.Context, args []string, std streams) error {
 	}
 	reply := p.own.Do(ctx, &bridge.Request{Method: wire.MethodResourcesRead, Params: &params, Target: words[0]})
 	switch {
-	case reply.Err != nil && reply.Err.Code == toolformat.NotFound && reply.Err.Raw == nil:
-		list, err := p.own.List(ctx, bridge.Resources)
+	case reply.Err != nil && (reply.Err.Code == toolformat.NotFound && reply.Err.Raw == nil || reply.Err.Code == toolformat.Unsupported):
+		list, err := listOf(ctx, p.own, bridge.Resources)
 		if err != nil {
 			return err
 		}

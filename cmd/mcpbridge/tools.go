@@ -56,7 +56,11 @@ func runToolsList(ctx context.Context, args []string, std streams) error {
 	if err != nil {
 		return err
 	}
-	return cmp.Or(p.report(std.err), lost)
+	err = cmp.Or(p.report(std.err), lost)
+	if err == nil && len(list.Items) == 0 && !*asJSON && *word == "" {
+		output.Item(std.err, "", "there are no tools")
+	}
+	return err
 }
 
 // printAs prints the definitions in a format. lost is not nil if it cannot express all.
