@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -84,7 +86,7 @@ func (l *commandLineSoFar) read(words []string) {
 	for _, word := range words {
 		if l.pending != nil {
 			if l.pending.Name == "config" {
-				l.config = word
+				l.config = expandHome(word)
 			}
 			l.pending = nil
 			continue
@@ -109,6 +111,15 @@ func (l *commandLineSoFar) read(words []string) {
 			l.pending = flag
 		}
 	}
+}
+
+// expandHome returns a word as shells expand it in the line that is run, but not in what they complete.
+func expandHome(word string) string {
+	rest, ok := strings.CutPrefix(word, "~/")
+	if home, err := os.UserHomeDir(); ok && err == nil {
+		return filepath.Join(home, rest)
+	}
+	return word
 }
 
 // values returns the values of a flag, behind front.

@@ -17,10 +17,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// alone returns the environment of a user of its own.
+// alone returns the environment of a user of its own, who has a config in the home folder.
 func alone(t *testing.T) (env []string, dir string) {
 	t.Helper()
 	dir, own := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(own, "far.json"), []byte(`{"mcpServers": {"remote": {"command": "fakeserver"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	return append(os.Environ(), "HOME="+own, "TERM=dumb", "PS1=$ ", "INPUTRC=/dev/null", "GORACE=atexit_sleep_ms=0", "XDG_RUNTIME_DIR="+own,
 		"XDG_CACHE_HOME="+own, "XDG_CONFIG_HOME="+own, "XDG_STATE_HOME="+own), dir
 }
@@ -51,6 +54,7 @@ func TestBashCompletion(t *testing.T) {
 		{"mcpbridge check --config=mcpb", "--config=mcpbridge.json "},
 		{"mcpbridge lint mcpb", "lint mcpbridge.json "},
 		{"mcpbridge lint 'my o", "lint 'my own.json' "},
+		{"mcpbridge enable --config ~/far.json re", "far.json remote "},
 	}, "bash", "--norc", "--noprofile", "-i")
 }
 
@@ -65,6 +69,7 @@ func TestZshCompletion(t *testing.T) {
 		{"mcpbridge tools call find_it --mode sl", `--mode slow\ one `},
 		{"mcpbridge convert --to=ge", "--to=gemini "},
 		{"mcpbridge check --config=mcpb", "--config=mcpbridge.json "},
+		{"mcpbridge enable --config ~/far.json re", "far.json remote "},
 	}, "zsh", "-f", "-i")
 }
 
@@ -139,6 +144,7 @@ func TestFishCompletion(t *testing.T) {
 		{"mcpbridge tools call back", `back\slash`},
 		{"mcpbridge tools call find_it --mode=sl", "--mode=slow one"},
 		{"mcpbridge check --config mcpb", "mcpbridge.json"},
+		{"mcpbridge enable --config ~/far.json re", "remote"},
 	} {
 		script += "complete -C '" + strings.ReplaceAll(line.typed, `\`, `\\`) + "' | cut -f1\n"
 		want += line.completed + "\n"
