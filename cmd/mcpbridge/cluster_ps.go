@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 )
 
@@ -135,7 +134,7 @@ func printNodes(w io.Writer, all []processState, now time.Time) error {
 			rows = append(rows, []string{node, "-", "away", "-", "-", "-", "-", "-", "-", "-", st.Away})
 			continue
 		}
-		output.Item(w, strings.TrimPrefix(node+": ", "-: ")+st.Kind+" ", st.title(now))
+		st.printTitle(w, strings.TrimPrefix(node+": ", "-: "), now)
 		for _, s := range st.Servers {
 			rows = append(rows, append([]string{node}, s.row(now)...))
 		}

@@ -220,11 +220,19 @@ func (r *remote) parseWords(args []string, most int) error {
 
 // print prints a program and a table of its servers.
 func (st *processState) print(w io.Writer, now time.Time) error {
-	output.Item(w, st.Kind+" ", st.title(now))
+	st.printTitle(w, "", now)
 	if err := st.printServers(w, now); err != nil {
 		return err
 	}
 	return st.printQuotas(w)
+}
+
+// printTitle prints a program behind front, and why all its calls are stopped.
+func (st *processState) printTitle(w io.Writer, front string, now time.Time) {
+	output.Item(w, front+st.Kind+" ", st.title(now))
+	if st.Stopped != "" {
+		output.Item(w, "", "all calls are stopped (mcpbridge stop --lift ends that): "+terminal.Inline(st.Stopped))
+	}
 }
 
 // title says where a program is, and what it does.
