@@ -237,7 +237,11 @@ func (e *clientEditor) write(i *clients.Import, path string) error {
 	if i.There > 0 {
 		say("%d already in %s", i.There, path)
 	}
-	if len(i.Added) == 0 {
+	switch {
+	case len(i.Added) == 0 && i.There == 0 && len(i.Notes) == 0 && !e.failed:
+		say("no client has servers to add to %s", path)
+		return nil
+	case len(i.Added) == 0:
 		say("nothing to add to %s", path)
 		return nil
 	}

@@ -196,7 +196,7 @@ type notFoundError struct{ places []string }
 
 func (e *notFoundError) Error() string {
 	return "no config found at " + strings.Join(e.places, " or ") +
-		": create one, pass --config FILE, or give one server: `-- COMMAND [ARG...]` or `--upstream URL`"
+		": mcpbridge init or mcpbridge add makes one; else pass --config FILE, or give one server: `-- COMMAND [ARG...]` or `--upstream URL`"
 }
 
 func (e *notFoundError) Unwrap() error { return fs.ErrNotExist }
