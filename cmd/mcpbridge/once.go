@@ -14,6 +14,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/clients"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/diagnosis"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/edit"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
@@ -113,7 +114,7 @@ func (e *clientEditor) connectAdded(ctx context.Context, i *clients.Import, resu
 	case e.project: // their commands may be anyone's
 		names := make([]string, len(i.Added))
 		for n, a := range i.Added {
-			names[n] = a.Name
+			names[n] = hint.ShellWord(a.Name) // whoever wrote the file chose it
 			i.Keep(a)
 		}
 		be := ""

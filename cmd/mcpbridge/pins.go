@@ -189,7 +189,7 @@ func (f *sourceFlags) parsePins(args []string, least, most int) (*config.Config,
 func (s *pinnedServer) print(w io.Writer) {
 	switch {
 	case s.Fault != "":
-		output.Item(w, "", fmt.Sprintf("%s: all is held back, as what was accepted cannot be read: %s (mcpbridge pins accept %s accepts what it lists next)", s.Name, terminal.Inline(s.Fault), s.Name))
+		output.Item(w, "", fmt.Sprintf("%s: all is held back, as what was accepted cannot be read: %s (mcpbridge pins accept %s accepts what it lists next)", s.Name, terminal.Inline(s.Fault), hint.ShellWord(s.Name)))
 		return
 	case s.book.Tools == nil && s.book.Prompts == nil:
 		output.Item(w, "", s.Name+": not seen yet")
@@ -200,7 +200,7 @@ func (s *pinnedServer) print(w io.Writer) {
 		about = plural(s.Tools, "tool") + " and " + plural(s.Prompts, "prompt") + " accepted"
 	}
 	if len(s.Held) > 0 {
-		about += fmt.Sprintf(", %d held back (mcpbridge pins accept %s [TOOL])", len(s.Held), s.Name)
+		about += fmt.Sprintf(", %d held back (mcpbridge pins accept %s [TOOL])", len(s.Held), hint.ShellWord(s.Name))
 	}
 	output.Item(w, "", terminal.Inline(s.Name+": "+about))
 	for _, h := range s.Held {

@@ -316,7 +316,7 @@ func (s *serverState) row(now time.Time) []string {
 		last = "node " + s.Node + " has it"
 	}
 	if s.State == string(mcpclient.Failed) {
-		last += " (mcpbridge logs " + s.Name + ")"
+		last += " (mcpbridge logs " + hint.ShellWord(s.Name) + ")"
 	}
 	return []string{s.Name, s.State, since(s.Since, now), orDash(s.PID), orDash(bytesOf(s.Memory)),
 		strconv.Itoa(s.Callers), strconv.Itoa(s.Calls), strconv.Itoa(s.Failed), strconv.Itoa(s.Tools), last}
@@ -344,7 +344,7 @@ func (s *serverState) printAccess(w io.Writer, now time.Time) {
 		output.Item(w, front, "sandbox: "+terminal.Inline(s.Sandbox))
 	}
 	if s.Held > 0 {
-		output.Item(w, front, fmt.Sprintf("%d held back (mcpbridge pins %s)", s.Held, terminal.Inline(s.Name)))
+		output.Item(w, front, fmt.Sprintf("%d held back (mcpbridge pins %s)", s.Held, terminal.Inline(hint.ShellWord(s.Name))))
 	}
 	if s.Findings > 0 {
 		output.Item(w, front, fmt.Sprintf("%s on what it defines (mcpbridge check)", plural(s.Findings, "note")))
