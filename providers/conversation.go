@@ -316,7 +316,9 @@ func (h *Heading) update(messages []Message) {
 		if messages[i].Role != RoleUser {
 			continue
 		}
-		h.Title, _, _ = strings.Cut(strings.TrimSpace(messages[i].Text()), "\n")
+		typed := Message{Parts: slices.DeleteFunc(slices.Clone(messages[i].Parts), func(p Part) bool { return p.Name != "" })} // without files
+		text := cmp.Or(strings.TrimSpace(typed.Text()), strings.TrimSpace(messages[i].Text()))
+		h.Title, _, _ = strings.Cut(text, "\n")
 		if utf8.RuneCountInString(h.Title) > maxTitle {
 			h.Title = clip(h.Title, maxTitle-1)
 		}

@@ -237,6 +237,20 @@ func TestMove(t *testing.T) {
 	}
 }
 
+// The title is what the user has said, unless that is only a file.
+func TestTitle(t *testing.T) {
+	file, words := providers.Part{Type: providers.PartText, Name: "a.txt", Text: "<file>\nmilk\n</file>"}, providers.Part{Type: providers.PartText, Text: "What is it?\nSay."}
+	for want, parts := range map[string][]providers.Part{"What is it?": {file, words}, "<file>": {file}} {
+		_, next, err := talk(t, play(says("Food.")), adder(t)).Send(t.Context(), parts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := next.Transcript().Title; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 type widget struct{}
 
 func (widget) Spin(context.Context, none) (int, error)   { return 1, nil }

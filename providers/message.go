@@ -50,7 +50,7 @@ type Part struct {
 	Data     []byte   `json:"data,omitempty"`      // of an image or a file
 	MimeType string   `json:"mime_type,omitempty"` // of Data
 	URL      string   `json:"url,omitempty"`       // of an image without Data, which the provider fetches
-	Name     string   `json:"name,omitempty"`      // of a file
+	Name     string   `json:"name,omitempty"`      // of a file, also of one whose text is Text
 	Detail   string   `json:"detail,omitempty"`    // how closely an image is looked at, for OpenAI's APIs: low, high or auto
 }
 

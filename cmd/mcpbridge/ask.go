@@ -294,7 +294,7 @@ func filePart(name string) (providers.Part, error) {
 	case strings.HasPrefix(kind, "audio/"), kind == "application/pdf":
 		return providers.Part{Type: providers.PartFile, Data: data, MimeType: kind, Name: base}, nil
 	case utf8.Valid(data):
-		return providers.Part{Type: providers.PartText, Text: fmt.Sprintf("<file name=%q>\n%s\n</file>", base, data)}, nil
+		return providers.Part{Type: providers.PartText, Name: base, Text: fmt.Sprintf("<file name=%q>\n%s\n</file>", base, data)}, nil
 	}
 	return providers.Part{}, fmt.Errorf("%s is not text, an image, a PDF or audio", kind)
 }

@@ -231,7 +231,7 @@ func (c *chat) resource(ctx context.Context, uri string) ([]providers.Part, erro
 	var parts []providers.Part
 	for _, r := range resource.Contents {
 		if r.Text != nil {
-			parts = append(parts, providers.Part{Type: providers.PartText, Text: fmt.Sprintf("<resource uri=%q>\n%s\n</resource>\n", r.URI, *r.Text)})
+			parts = append(parts, providers.Part{Type: providers.PartText, Name: r.URI, Text: fmt.Sprintf("<resource uri=%q>\n%s\n</resource>\n", r.URI, *r.Text)})
 		} else {
 			parts = append(parts, dataPart(r.Blob, r.MimeType, r.URI))
 		}

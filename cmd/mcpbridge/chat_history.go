@@ -192,7 +192,7 @@ func (c *chat) recall() {
 	failed := failedCalls(t.Messages)
 	for i := range t.Messages {
 		m := &t.Messages[i]
-		text := strings.TrimSpace(terminal.Clean(m.Text()))
+		text := strings.TrimSpace(terminal.Clean(typed(m)))
 		if m.Role == providers.RoleUser {
 			c.console.Remember(text)
 		}
@@ -205,13 +205,27 @@ func (c *chat) recall() {
 	}
 }
 
+// typed returns the text of a message without that of attached files.
+func typed(m *providers.Message) string {
+	rest := providers.Message{Parts: slices.DeleteFunc(slices.Clone(m.Parts), func(p providers.Part) bool { return p.Name != "" })}
+	return rest.Text()
+}
+
 // recallMessage shows a message as it was shown when it came.
 func (c *chat) recallMessage(m *providers.Message, text string, failed map[string]bool) {
 	p, columns := c.console.style()
 	switch m.Role {
 	case providers.RoleUser:
-		if c.console.asker() != nil && text != "" {
+		if c.console.asker() == nil {
+			return
+		}
+		if text != "" {
 			c.console.print(p.Bold("> ") + strings.Join(terminal.Wrap(text, columns-2), "\n  "))
+		}
+		for _, part := range m.Parts {
+			if part.Name != "" {
+				c.console.print(p.Dim("attached: " + terminal.Inline(part.Name)))
+			}
 		}
 	case providers.RoleAssistant:
 		if text != "" {

@@ -198,3 +198,33 @@ func TestChatJoinsAbove(t *testing.T) {
 		t.Errorf("the program ended with %v", err)
 	}
 }
+
+// A conversation is named and shown by what its user has typed, without the text of the files that were attached.
+func TestChatFileRecalled(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("list.txt", []byte("bread and milk"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	state := t.TempDir()
+	k := startTalk(t, state, "--", "fakeserver", "--refuse", "-32601")
+	k.sees("> ")
+	k.types("What is in @list.txt" + enter)
+	turn := k.asked("bread and milk", "What is in @list.txt")
+	k.sees("attached: list.txt")
+	turn.says("Food.")
+	turn.ends()
+	k.sees("1 turn")
+	k.types(ctrlD)
+	if err := k.leaves(); err != nil {
+		t.Errorf("the program ended with %v", err)
+	}
+	k = startTalk(t, state, "--resume")
+	k.sees("2 messages: What is in @list.txt")
+	k.sees("What is in @list.txt")
+	k.sees("attached: list.txt")
+	k.sees("Food.")
+	k.types(ctrlD)
+	if err := k.leaves(); err != nil || strings.Contains(k.all(), "bread") {
+		t.Errorf("%v, and all that was shown is %s", err, k.all())
+	}
+}
