@@ -237,7 +237,7 @@ func (a *addition) connect(ctx context.Context, cfg *config.Config) error {
 	if !a.checked.OK {
 		seen = "first seen"
 	}
-	a.note(`"pin": true: its tools, prompts and instructions stay as they are %s; what is new or has changed is held back until mcpbridge pins accept %s`, seen, hint.ShellWord(a.flags.name))
+	a.note(`"pin": true: its tools, prompts and instructions stay as they are %s; what is new or has changed is held back until mcpbridge pins accept %s`, seen, hint.ShellWord(a.flags.name)+a.flags.sameConfig())
 	return err
 }
 
@@ -323,7 +323,8 @@ func (a *addition) print() error {
 		output.Item(a.std.out, "     ", terminal.Inline(note))
 	}
 	if !a.checked.OK && !a.checked.WantsLogin {
-		output.Item(a.std.err, "", fmt.Sprintf("mcpbridge: %s is in the config, and could not be connected: mend it and run mcpbridge check, or mcpbridge remove %s", a.flags.name, hint.ShellWord(a.flags.name)))
+		same := a.flags.sameConfig()
+		output.Item(a.std.err, "", fmt.Sprintf("mcpbridge: %s is in the config, and could not be connected: mend it and run mcpbridge check%s, or mcpbridge remove %s%s", a.flags.name, same, hint.ShellWord(a.flags.name), same))
 	}
 	return nil
 }

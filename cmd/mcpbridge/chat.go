@@ -11,7 +11,6 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/policy"
-	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/output"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/terminal"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
@@ -158,10 +157,7 @@ func (c *chat) leave() {
 	if c.console.asker() == nil || c.history.kept == nil || len(t.Messages) == 0 {
 		return
 	}
-	command := "mcpbridge chat --resume " + shortID(t.ID)
-	if c.flags.Changed("config") {
-		command += " --config " + hint.ShellWord(c.flags.config)
-	}
+	command := "mcpbridge chat --resume " + shortID(t.ID) + c.flags.sameConfig()
 	p, _ := c.console.style()
 	c.console.print(p.Dim(command + " resumes this conversation"))
 }

@@ -92,7 +92,7 @@ func (e *clientEditor) setUp(ctx context.Context, named []*clients.Client, targe
 	result.Moved = append(result.Moved, e.results[connected:]...)
 	result.Connected = e.results[:connected]
 	if !e.asJSON && !e.dryRun {
-		output.Item(e.std.out, "", "Restart the clients. mcpbridge check tells whether every server works, mcpbridge disconnect undoes it all.")
+		output.Item(e.std.out, "", fmt.Sprintf("Restart the clients. mcpbridge check%s tells whether every server works, mcpbridge disconnect undoes it all.", e.flags.sameConfig()))
 	}
 	return e.end(result)
 }

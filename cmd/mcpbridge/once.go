@@ -121,7 +121,7 @@ func (e *clientEditor) connectAdded(ctx context.Context, i *clients.Import, resu
 		if e.dryRun {
 			be = "would be "
 		}
-		e.note(fmt.Sprintf("%sdisabled until you have read in %s what they run: mcpbridge enable %s", be, result.Config, strings.Join(names, " ")))
+		e.note(fmt.Sprintf("%sdisabled until you have read in %s what they run: mcpbridge enable %s%s", be, result.Config, strings.Join(names, " "), e.flags.sameConfig()))
 		return nil
 	case e.dryRun:
 		return nil
@@ -150,7 +150,7 @@ func (e *clientEditor) connectAdded(ctx context.Context, i *clients.Import, resu
 	}
 	if len(failed) > 0 {
 		e.failed = true
-		e.note(fmt.Sprintf("not connected, and in %s all the same: %s: mend them and run mcpbridge check, or mcpbridge remove NAME", result.Config, strings.Join(failed, ", ")))
+		e.note(fmt.Sprintf("not connected, and in %[1]s all the same: %[2]s: mend them and run mcpbridge check%[3]s, or mcpbridge remove NAME%[3]s", result.Config, strings.Join(failed, ", "), e.flags.sameConfig()))
 	}
 	if len(asking) == 0 {
 		return nil

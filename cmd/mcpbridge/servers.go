@@ -71,6 +71,14 @@ func (f *sourceFlags) configFlag(what string) *string {
 	return f.String("config", "", what+" (default ./mcpbridge.json, then mcpbridge/mcpbridge.json in the user's config folder)")
 }
 
+// sameConfig returns the end of a proposed command: the --config of the command line, if it has one.
+func (f *sourceFlags) sameConfig() string {
+	if !f.Changed("config") {
+		return ""
+	}
+	return " --config " + hint.ShellWord(f.Lookup("config").Value.String())
+}
+
 // findConfig returns the path of the config that is there.
 func findConfig(command, given string) (string, error) {
 	path, err := config.Find(given)

@@ -96,11 +96,7 @@ func (f *sourceFlags) issue(cfg *config.Config, made tokens.Token) (string, erro
 
 // tokenRemoval returns the command that removes a token of the config that the command line has.
 func (f *sourceFlags) tokenRemoval(name string) string {
-	command := "mcpbridge token remove " + hint.ShellWord(name)
-	if path := f.Lookup("config").Value.String(); path != "" {
-		command += " --config " + hint.ShellWord(path)
-	}
-	return command
+	return "mcpbridge token remove " + hint.ShellWord(name) + f.sameConfig()
 }
 
 // lifetime reads a time in days, or as Go writes them.
