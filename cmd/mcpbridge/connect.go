@@ -71,7 +71,7 @@ func runConnect(ctx context.Context, args []string, std streams) error {
 // tellTokens has what runs know of tokens that were made or removed before the command ends.
 func (e *clientEditor) tellTokens(ctx context.Context) {
 	if e.tokensOf != "" {
-		e.flags.tellReload(ctx, e.tokensOf, tellTime)
+		e.flags.tellReload(ctx, e.tokensOf)
 	}
 }
 

@@ -116,7 +116,7 @@ func (f *loginFlags) tell(ctx context.Context, cfg *config.Config, server string
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	r := &remote{sourceFlags: f.sourceFlags, config: cfg.Path}
+	r := &remote{sourceFlags: f.sourceFlags, config: cfg.Path, patience: tellTime}
 	_, _ = r.ask(ctx, &daemon.Command{Name: "restart", Server: server}, func([]byte) error { return nil })
 }
 

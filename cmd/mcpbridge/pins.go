@@ -7,7 +7,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge/pins"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
@@ -279,7 +278,7 @@ func runPinsAccept(ctx context.Context, args []string, std streams) error {
 		return usagef("pins accept: no %s of %s is held back%s", hint.Quote(name), s.Name, hint.DidYouMean(name, names))
 	}
 	if len(changes) > 0 || s.Fault != "" {
-		f.tellReload(ctx, cfg.Path, 0)
+		f.tellReload(ctx, cfg.Path)
 	}
 	if err := s.printAccepted(std.out, heldBacks(changes), *asJSON); err != nil || len(unseen) == 0 {
 		return err
@@ -306,10 +305,10 @@ func (s *pinnedServer) printAccepted(w io.Writer, all []heldBack, asJSON bool) e
 	return nil
 }
 
-// tellReload makes what runs for the config in a file read it anew, which is not an error where nothing runs. patience is that of a remote.
-func (f *sourceFlags) tellReload(ctx context.Context, config string, patience time.Duration) {
+// tellReload makes what runs for the config in a file read it anew, which is not an error where nothing runs.
+func (f *sourceFlags) tellReload(ctx context.Context, config string) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	r := &remote{sourceFlags: f, config: config, patience: patience}
+	r := &remote{sourceFlags: f, config: config, patience: tellTime}
 	_, _ = r.ask(ctx, &daemon.Command{Name: "reload"}, func([]byte) error { return nil })
 }

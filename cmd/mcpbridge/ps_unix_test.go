@@ -23,6 +23,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/sourcetest/peer"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/secret"
 )
 
 // What a program says counts, though another one does not answer as it should.
@@ -50,22 +51,31 @@ func TestOneOfSeveralPrograms(t *testing.T) {
 	}
 }
 
-// A program that hangs, whose config may be another one, does not keep a command about tokens for long.
-func TestTokenBesideHungProgram(t *testing.T) {
+// A program that hangs, whose config may be another one, does not keep a command for long that tells what runs of a change.
+func TestBesideHungProgram(t *testing.T) {
 	setFolders(t)
+	t.Setenv(secret.KeyVariable, testSecretKey)
+	docs := newGuarded()
+	defer docs.Close()
 	folder, path := filepath.Join(os.Getenv("XDG_RUNTIME_DIR"), "mcpbridge"), filepath.Join(t.TempDir(), config.FileName)
-	err := errors.Join(os.Mkdir(folder, 0o700), os.WriteFile(path, []byte(`{"mcpServers": {"x": {"command": "x"}}}`), 0o600))
+	store, bad := pinStore(path, "docs")
+	err := errors.Join(bad, os.Mkdir(folder, 0o700), os.WriteFile(path, fmt.Appendf(nil, `{"mcpServers": {"docs": {"url": %q, "pin": true}}}`, docs.URL+"/mcp"), 0o600),
+		store.Update(func([]byte) ([]byte, error) { return []byte("damaged"), nil }))
 	if err != nil {
 		t.Fatal(err)
 	}
 	occupy(t, filepath.Join(folder, "0"))
-	begun := time.Now()
-	if code, _, errs := runWith("token", "create", "ann", "--config", path); code != exitDone {
-		t.Errorf("exit code %d: %s", code, errs)
+	var commands sync.WaitGroup
+	for _, command := range []string{"token create ann", "pins accept docs", "login docs --no-browser"} {
+		commands.Go(func() {
+			said, begun := &agreeing{}, time.Now()
+			code := run(t.Context(), append(strings.Fields(command), "--config", path), streams{in: strings.NewReader(""), out: io.Discard, err: said})
+			if took := time.Since(begun); code != exitDone || took > askTime/2 {
+				t.Errorf("%s: exit code %d after %s: %s", command, code, took, said)
+			}
+		})
 	}
-	if took := time.Since(begun); took > askTime/2 {
-		t.Errorf("it took %s", took)
-	}
+	commands.Wait()
 }
 
 // occupy is a program that answers nothing, and is asked before others.

@@ -33,7 +33,7 @@ func tokenCommand(f *sourceFlags, args []string, most int) (cfg *config.Config, 
 	return f.loadConfig(*path)
 }
 
-// tellTime is within which a program must say that it is there to be told of tokens, which it finds out by itself, too: one
+// tellTime is within which a program must say that it is there to be told of a change, which it finds out by itself, too: one
 // that hangs may be of another config.
 const tellTime = 2 * time.Second
 
@@ -74,7 +74,7 @@ func runTokenCreate(ctx context.Context, args []string, std streams) error {
 	if err != nil { // nobody has it
 		return errors.Join(err, tokens.Remove(cfg.TokenFile(), made.Name))
 	}
-	f.tellReload(ctx, cfg.Path, tellTime) // so that the token is good when the command ends
+	f.tellReload(ctx, cfg.Path) // so that the token is good when the command ends
 	if *asJSON {
 		return nil
 	}
@@ -154,7 +154,7 @@ func runTokenRemove(ctx context.Context, args []string, std streams) error {
 	if err := tokens.Remove(cfg.TokenFile(), f.Args()...); err != nil {
 		return usagef("token remove: %v", err)
 	}
-	f.tellReload(ctx, cfg.Path, tellTime)
+	f.tellReload(ctx, cfg.Path)
 	warnOfSize(cfg, std.err)
 	for _, name := range f.Args() {
 		fmt.Fprintf(std.out, "removed the token of %s\n", name)
