@@ -123,9 +123,10 @@ func TestNext(t *testing.T) {
 		{Failure{URL: "http://x", Reason: "https://y gives no token: https://y/token: x509: certificate signed by unknown authority"}, "tls"},
 		{Failure{URL: "http://x", Reason: "it refuses the token that https://y gives: HTTP 401"}, "an audience"},
 		{Failure{URL: "http://x", Reason: `its authorization server is "https://y" now, and the client id in the config is for "https://z"`}, `correct "oauth"`},
+		{Failure{URL: "http://x", Reason: "the stored credentials cannot be read: /x: sealed with another key than the one in MCPBRIDGE_SECRET_KEY: bring that key back"}, ""},
 		{Failure{URL: "http://x", Reason: "something else"}, "log"},
 	} {
-		if got := c.failure.Next(); !strings.Contains(got, c.want) {
+		if got := c.failure.Next(); !strings.Contains(got, c.want) || c.want == "" && got != "" {
 			t.Errorf("%+v: %q does not say %q", c.failure, got, c.want)
 		}
 	}

@@ -90,7 +90,7 @@ var programs = map[string]string{
 	"python": "install Python, or write python3", "python3": "install Python: https://www.python.org", "pipx": "install pipx: https://pipx.pypa.io",
 }
 
-// Next says what to do about a failure, in plain words.
+// Next says what to do about a failure, in plain words; "" if its reason does.
 func (f *Failure) Next() string {
 	program := f.Command.program()
 	first, _, several := strings.Cut(f.Command.Path, " ")
@@ -105,6 +105,8 @@ func (f *Failure) Next() string {
 		return `install it, or write its full path as "command"`
 	case (program == "docker" || program == "podman") && slices.Contains(f.Command.Args, "run") && !keepsInput(f.Command.Args):
 		return program + ` run needs -i in "args": without it the server has no standard input`
+	case strings.Contains(f.Reason, "the stored credentials cannot be read"): // which goes on with what to do
+		return ""
 	case strings.Contains(f.Reason, "no answer within") && strings.Contains(f.Output, printed):
 		return noServer
 	}
