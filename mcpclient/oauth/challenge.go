@@ -46,6 +46,16 @@ func parseChallenge(header http.Header) (c challenge) {
 	return c
 }
 
+// WantsScopes reports whether a response says that its server wants more scopes than the token of the request has.
+func WantsScopes(status int, header http.Header) bool {
+	c := parseChallenge(header)
+	return c.wantsScopes(status)
+}
+
+func (c *challenge) wantsScopes(status int) bool {
+	return status == http.StatusForbidden && c.found && c.fault == "insufficient_scope"
+}
+
 func (c *challenge) set(name, value string) {
 	switch name {
 	case "resource_metadata":

@@ -298,7 +298,7 @@ const maxScopes = 1000
 // refusal of a request leads to no other value.
 func (c *Client) Refused(ctx context.Context, sent string, status int, header http.Header, last bool) (again bool, err error) {
 	ch := parseChallenge(header)
-	scope := status == http.StatusForbidden && ch.found && ch.fault == "insufficient_scope"
+	scope := ch.wantsScopes(status)
 	if !scope && (status != http.StatusUnauthorized || ch.other && !ch.found) {
 		return false, nil
 	}

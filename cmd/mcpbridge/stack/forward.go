@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/mcpclient"
+	"github.com/mcpbridge/mcpbridge/mcpclient/oauth"
 )
 
 // forward is mcpclient.Config.Own for a server that gets the callers' own tokens.
@@ -37,7 +37,7 @@ func (f forwarded) Refused(_ context.Context, sent string, status int, header ht
 	switch {
 	case f.header() != sent && !last:
 		return true, nil // it was refreshed meanwhile
-	case status == http.StatusForbidden && strings.Contains(strings.Join(header.Values("WWW-Authenticate"), ","), "insufficient_scope"):
+	case oauth.WantsScopes(status, header):
 		return false, errors.New(`it wants more scopes than the token has with which the caller has come ("forward" in its config)`)
 	case status != http.StatusUnauthorized:
 		return false, nil

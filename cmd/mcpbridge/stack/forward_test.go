@@ -117,18 +117,25 @@ func TestForward(t *testing.T) {
 
 // TestForwardScopes tells a caller whose token lacks a scope so, and nothing of headers in the config.
 func TestForwardScopes(t *testing.T) {
-	url := forwarding(t, func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		if strings.Contains(string(body), "tools/call") {
-			w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="write"`)
-			w.WriteHeader(http.StatusForbidden)
-			return
+	for challenge, want := range map[string]string{
+		`Bearer error="insufficient_scope", scope="write"`:                                "it wants more scopes than the token has",
+		`Basic realm="x", bearer scope="write" , Error=insufficient_scope`:                "it wants more scopes than the token has",
+		`Bearer error="invalid_token", error_description="this is no insufficient_scope"`: "HTTP 403",
+		`Basic realm="insufficient_scope"`:                                                "HTTP 403",
+	} {
+		url := forwarding(t, func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			if strings.Contains(string(body), "tools/call") {
+				w.Header().Set("WWW-Authenticate", challenge)
+				w.WriteHeader(http.StatusForbidden)
+				return
+			}
+			r.Body = io.NopCloser(strings.NewReader(string(body)))
+			showsHeader(w, r)
+		}, true)
+		got, _ := postAs(t, url, "ann:1", "modern", "tools/call", `{"name":"with__show","arguments":{}}`)
+		if !strings.Contains(got, want) || want != "HTTP 403" && strings.Contains(got, "headers") {
+			t.Errorf("%s: %s", challenge, got)
 		}
-		r.Body = io.NopCloser(strings.NewReader(string(body)))
-		showsHeader(w, r)
-	}, true)
-	got, _ := postAs(t, url, "ann:1", "modern", "tools/call", `{"name":"with__show","arguments":{}}`)
-	if !strings.Contains(got, "it wants more scopes than the token has") || strings.Contains(got, "headers") {
-		t.Error(got)
 	}
 }
