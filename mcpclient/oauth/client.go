@@ -334,7 +334,7 @@ func (c *Client) Refused(ctx context.Context, sent string, status int, header ht
 		return false, fmt.Errorf("it refuses the token that %s gives: HTTP %d", s.issuer(), status)
 	case scope:
 		return false, c.loginError("it wants more scopes", missing)
-	case sent != "":
+	case sent != "" || s.Ended:
 		return false, c.loginError("its login has ended", nil)
 	case ch.metadata == "" && ch.scopes == nil: // nor does it say that it uses OAuth
 		return false, c.loginError("HTTP 401 Unauthorized: it wants an Authorization header in its config, or OAuth", nil)
@@ -412,7 +412,7 @@ func (c *Client) replace(ctx context.Context, r *record, used string, scopes []s
 		if refusal.isOfClient() {
 			delete(r.Clients, r.Token.Issuer)
 		}
-		r.Token = nil
+		r.Token, r.Ended = nil, true
 		return true, c.loginError("its login has ended", nil)
 	}
 	return false, fmt.Errorf("its token cannot be renewed: %w", err)

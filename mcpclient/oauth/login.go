@@ -195,7 +195,7 @@ func (l *login) exchange(ctx context.Context, answer url.Values) error {
 // keep keeps the token.
 func (l *login) keep(ctx context.Context) error {
 	return l.change(ctx, func(r *record) (bool, error) {
-		r.Token, r.ResourceMetadata = l.token, l.metadata
+		r.Token, r.ResourceMetadata, r.Ended = l.token, l.metadata, false
 		r.keep(l.authority.Issuer, l.client)
 		return true, nil
 	})

@@ -72,6 +72,7 @@ type record struct {
 	ResourceMetadata string                  `json:"resourceMetadata,omitempty"` // its URL as the server has named it
 	Clients          map[string]registration `json:"clients,omitempty"`          // by issuer
 	Token            *token                  `json:"token,omitempty"`
+	Ended            bool                    `json:"ended,omitempty"` // there was a token, which can be used and renewed no more
 }
 
 // token is an access token with what is needed to renew it.

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"errors"
 	"net/url"
 	"testing"
 	"time"
@@ -42,6 +43,16 @@ func TestWanted(t *testing.T) {
 	c = f.client(t, store) // which has not just failed
 	c.Authorization(ctx)
 	wanted("its login has ended: run mcpbridge login s")
+	for _, later := range []*Client{c, f.client(t, store)} {
+		_, err := later.Refused(ctx, "", 401, refusal("Bearer"), true)
+		wantError(t, err, "its login has ended: run mcpbridge login s")
+	}
+	f.grant = nil
+	if err := errors.Join(c.Login(ctx, nil, agree(t)), c.Logout(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	c.Refused(ctx, "", 401, refusal(`Bearer scope="read"`), true)
+	wanted("it wants a login: run mcpbridge login s")
 
 	c = f.client(t, newMemory(), func(cfg *Config) { cfg.Grant, cfg.ClientID, cfg.ClientSecret = ClientCredentials, "id", "s3cret" })
 	if _, err := c.Refused(ctx, "", 401, refusal("Bearer"), true); err == nil || !c.Challenged() {
