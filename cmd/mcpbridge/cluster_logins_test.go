@@ -78,7 +78,12 @@ func TestLoginsOfNodes(t *testing.T) {
 			key, known = name, string(value)
 		}
 	}
-	changes(t, clients[0], key, known)
+	told, err := oauth.New(oauth.Config{Server: g.URL + "/mcp", Store: stores[0]}) // which has not renewed it
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(told, second)
+	changes(t, told, key, known)
 	comesBack(t, all[0].node.Book(loginsBook, 0), key)
 	all[1].engine.Close()
 	expect(clients[1], second)

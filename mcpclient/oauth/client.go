@@ -70,6 +70,7 @@ type Client struct {
 	discovered *atomic.Pointer[discovery] // that the Clients of an Exchange share; nil for others
 
 	state      atomic.Pointer[state]     // nil before the first use
+	renewed    atomic.Pointer[token]     // the latest that this Client has got for itself
 	outdated   atomic.Bool               // the store may have another one
 	challenged atomic.Pointer[challenge] // by the latest refusal
 	wanted     atomic.Pointer[LoginError]
@@ -188,7 +189,8 @@ func (c *Client) Reset() { c.outdated.Store(true) }
 
 // Changed is Reset for a record of the store that has changed, if it is the Client's own. It also reports whether the
 // login in use is another one then, or none: connections that were made with it are still those of who had logged in. A
-// record of the same key that is for another config changes nothing: two configs would take turns to get tokens.
+// record of the same key that is for another config changes nothing: two configs would take turns to get tokens. Nor does
+// a token that the Client has got for itself: a connection that has failed with it would be tried again at once.
 func (c *Client) Changed(key string, value []byte) (own, another bool) {
 	s := c.state.Load()
 	if key != c.key || s == nil { // its first use looks into the store
@@ -201,7 +203,9 @@ func (c *Client) Changed(key string, value []byte) (own, another bool) {
 		return false, false
 	}
 	c.Reset()
-	switch {
+	switch renewed := c.renewed.Load(); {
+	case is != nil && renewed != nil && is.Access == renewed.Access && is.Login == renewed.Login:
+		return false, false
 	case was == nil || is == nil:
 		return true, was != is
 	case c.cfg.Grant != Code: // nobody has logged in
@@ -255,13 +259,15 @@ func (c *Client) loginError(cause string, scopes []string) error {
 
 // Wanted returns the latest error that says that a person must log in; nil if there was none, or another token since.
 func (c *Client) Wanted() error {
-	if c.wanted.Load() != nil {
-		_, _ = c.current(true) // another process may have it
+	e := c.wanted.Load()
+	if e == nil {
+		return nil
 	}
-	if e := c.wanted.Load(); e != nil {
-		return e
+	s := c.state.Load()
+	if r, err := c.load(); err == nil && r.Token != nil && (s == nil || r.Token.header() != s.header) { // another process has it
+		return nil
 	}
-	return nil
+	return e
 }
 
 // Authorization returns the value of the Authorization header of a request; "" as long as the server has
@@ -372,7 +378,13 @@ func (c *Client) renew(ctx context.Context, used string, scopes []string, refuse
 		go func() {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewTime)
 			defer cancel()
-			err := c.change(ctx, func(r *record) (bool, error) { return c.replace(ctx, r, used, scopes, refused) })
+			err := c.change(ctx, func(r *record) (bool, error) {
+				save, err := c.replace(ctx, r, used, scopes, refused)
+				if save {
+					c.renewed.Store(r.Token)
+				}
+				return save, err
+			})
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			n.err, n.end = err, time.Now()
@@ -541,13 +553,19 @@ type Status struct {
 	Renews  bool      `json:"renews"`          // by itself
 }
 
-// Status returns what is known of the login; nil if there is none.
+// Status returns what is known of the login; nil if there is none. It leaves the one in use alone, with which Changed
+// compares.
 func (c *Client) Status() (*Status, error) {
-	s, err := c.current(true)
-	if err != nil || s.Token == nil {
+	if c.state.Load() == nil {
+		if _, err := c.current(false); err != nil {
+			return nil, err
+		}
+	}
+	r, err := c.load()
+	if err != nil || r.Token == nil {
 		return nil, err
 	}
-	return c.status(s.record), nil
+	return c.status(r), nil
 }
 
 // status describes a login that there is.

@@ -118,3 +118,41 @@ func TestChangedOfOther(t *testing.T) {
 		t.Errorf("%q, %v", value, err)
 	}
 }
+
+// TestChangedAfterStatus finds another login although somebody has asked for the status of the new one.
+func TestChangedAfterStatus(t *testing.T) {
+	f, store, ctx := newFake(t), newMemory(), t.Context()
+	c, other := f.client(t, store), f.client(t, store)
+	if err := c.Login(ctx, nil, agree(t)); err != nil {
+		t.Fatal(err)
+	}
+	c.Refused(ctx, "Bearer access-1", 403, refusal(`Bearer error="insufficient_scope", scope="write"`), true)
+	if err := other.Login(ctx, []string{"write"}, agree(t)); err != nil {
+		t.Fatal(err)
+	}
+	if status, err := c.Status(); err != nil || status == nil || c.Wanted() != nil {
+		t.Errorf("%+v, %v; %v", status, err, c.Wanted())
+	}
+	if own, another := c.Changed(c.Key(), store.all[c.Key()]); !own || !another {
+		t.Errorf("own %t, another %t", own, another)
+	}
+	if value, err := c.Authorization(ctx); value != "Bearer access-2" {
+		t.Errorf("%q, %v", value, err)
+	}
+}
+
+// TestChangedByItself tells no connection to try a token that the Client has got for it, which a server that refuses all
+// would have replaced at once.
+func TestChangedByItself(t *testing.T) {
+	f, store := newFake(t), newMemory()
+	c := f.client(t, store, func(cfg *Config) { cfg.Grant, cfg.ClientID, cfg.ClientSecret = ClientCredentials, "id", "s3cret" })
+	if _, err := c.Authorization(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := c.Refused(t.Context(), "Bearer access-1", 401, refusal("Bearer"), false); !again {
+		t.Fatal(err)
+	}
+	if own, another := c.Changed(c.Key(), store.all[c.Key()]); own || another {
+		t.Errorf("own %t, another %t", own, another)
+	}
+}
