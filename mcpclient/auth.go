@@ -23,6 +23,12 @@ type authError struct {
 
 func (e *authError) Unwrap() error { return e.error }
 
+// lacks reports whether a link has failed for want of credentials of its callers.
+func (cfg *Config) lacks(reason error) bool {
+	var refusal *authError
+	return cfg.Lacks != nil && errors.As(reason, &refusal) && cfg.Lacks(refusal.error)
+}
+
 // authorized sends a request with the credentials of Auth, and once more where the server refuses them
 // and Auth has others. send is given the value of the Authorization header and a message of its own.
 // One that lies in several places cannot be sent again.

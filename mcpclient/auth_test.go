@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -205,4 +206,32 @@ func TestAuthFails(t *testing.T) {
 		open(t, mcpclient.Config{URL: server.URL, Auth: &tokens{valid: 1}}).unavailable(want)
 		server.Close()
 	}
+}
+
+// TestWaiting: a link whose callers lack credentials is not said to have failed, at each attempt, and connects once they have
+// them.
+func TestWaiting(t *testing.T) {
+	sourcetest.NoLeaks(t)
+	script, _ := url.Parse(newScript().Serve(t, nil))
+	auth, logged := &tokens{valid: 1}, &logBuffer{}
+	server := auth.guard(script)
+	defer server.Close()
+	c := open(t, mcpclient.Config{
+		URL: server.URL + "/mcp", Auth: auth, RetryMin: time.Hour, RetryMax: time.Hour, Log: slog.New(slog.NewTextHandler(logged, nil)),
+		Lacks: func(cause error) bool { return strings.HasPrefix(cause.Error(), "it wants a login") },
+	})
+	defer c.client.Close()
+	c.fails(c.call("ok"), toolformat.Unavailable, "it wants a login")
+	c.client.Restart()
+	if st := c.client.Status(); !st.Waiting() || !strings.HasPrefix(st.Reason, "it wants a login") || st.Retry.IsZero() {
+		t.Errorf("%+v", st)
+	}
+	if text := logged.String(); strings.Count(text, "msg=waiting") != 1 || strings.Contains(text, "WARN") {
+		t.Error(text)
+	}
+	auth.mu.Lock()
+	auth.given = auth.valid
+	auth.mu.Unlock()
+	c.client.Restart()
+	c.works("ok")
 }

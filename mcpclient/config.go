@@ -101,6 +101,10 @@ type Config struct {
 	// credentials of its own then, and no link has callers of two. nil means that all have the same.
 	Own func(cfg *Config, caller *bridge.Caller)
 
+	// Lacks reports whether an error of Auth says only that the callers of a link have no credentials of their own, or have
+	// them no more: its Status is Waiting then, and nothing is wrong with the server. nil means that no error says so.
+	Lacks func(cause error) bool
+
 	// PerToken gives callers with different tokens (bridge.Caller.Token) different links, too.
 	PerToken bool
 

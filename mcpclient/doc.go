@@ -42,7 +42,8 @@
 //
 // Only a lazy link stops at idle, until a call needs the server. While it is connecting, calls
 // wait; after a failure they fail at once until an attempt succeeds. With a Fault in its config it
-// stays failed. A link ends, in any state, with its last session: at once if it is one caller's
+// stays failed. One whose callers lack credentials of their own (Config.Lacks) is shown as waiting while
+// it is failed. A link ends, in any state, with its last session: at once if it is one caller's
 // own, else after IdleTimeout.
 //
 // # Goroutines

@@ -29,6 +29,8 @@ const (
 	Ready      State = "ready"
 	Failed     State = "failed"
 	Stopped    State = "stopped" // by Client.Stop
+
+	waiting State = "waiting" // in a Status in place of Failed, and during the next attempt
 )
 
 // Status describes a link.
@@ -45,6 +47,9 @@ type Status struct {
 	Capabilities []byte   // MCP's ServerCapabilities, raw JSON; nil if not connected
 	Asks         []string // client capabilities that requests of the server have needed, such as "roots"
 }
+
+// Waiting reports whether the link is down only for want of credentials of its callers (Config.Lacks).
+func (st Status) Waiting() bool { return st.State == waiting }
 
 // link is a supervised connection, shared by the sessions of callers with the same key.
 type link struct {
@@ -175,11 +180,14 @@ func (l *link) notifyChange(kind bridge.ListKind, all bool) {
 func (l *link) status() Status {
 	l.mu.Lock()
 	st := Status{State: l.state, Retry: l.retry, Asks: slices.Clone(l.asks)}
+	if (l.state == Failed || l.state == Connecting) && l.cfg.lacks(l.reason) {
+		st.State = waiting
+	}
 	if l.reason != nil {
 		st.Reason, st.Output = l.cfg.hideAll(l.reason.Error()), l.cfg.hideAll(outputOf(l.reason))
 	}
 	l.mu.Unlock()
-	if line := l.line.Load(); line != nil && st.State != Failed && st.State != Stopped {
+	if line := l.line.Load(); line != nil && st.State != Failed && st.State != waiting && st.State != Stopped {
 		st.Line = l.cfg.hideAll(*line)
 	}
 	for k := range bridge.ListKinds {
@@ -507,7 +515,7 @@ func (l *link) backOff(err error) {
 	} else {
 		delay := min(l.cfg.RetryMax, l.cfg.RetryMin<<min(l.failures-1, 10))
 		delay = delay/2 + rand.N(delay/2+1) // which panics without a range
-		l.cfg.Log.Warn("failed", "reason", detailed(err), "failures", l.failures, "retry_in", delay.Round(100*time.Millisecond))
+		l.logFailure(err, delay)
 		l.setState(Failed, err, delay) // after the log: callers wait for the state
 		retry = time.After(delay)
 	}
@@ -517,4 +525,20 @@ func (l *link) backOff(err error) {
 	case <-l.hurry:
 	case <-l.ctx.Done():
 	}
+}
+
+// logFailure logs why an attempt to connect has failed. That callers lack credentials is logged once.
+func (l *link) logFailure(err error, retryIn time.Duration) {
+	if !l.cfg.lacks(err) {
+		l.cfg.Log.Warn("failed", "reason", detailed(err), "failures", l.failures, "retry_in", retryIn.Round(100*time.Millisecond))
+		return
+	}
+	l.mu.Lock()
+	before := l.reason
+	l.mu.Unlock()
+	level := slog.LevelInfo
+	if l.cfg.lacks(before) {
+		level = slog.LevelDebug
+	}
+	l.cfg.Log.Log(l.ctx, level, "waiting", "reason", err)
 }

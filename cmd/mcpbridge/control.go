@@ -262,10 +262,12 @@ func (c *control) down(server string) string {
 	clients, _ := c.named(server)
 	for _, client := range clients {
 		for _, l := range client.Links() {
-			switch l.State {
-			case mcpclient.Failed:
+			switch {
+			case l.Waiting():
+				return ", which is waiting: " + l.Reason
+			case l.State == mcpclient.Failed:
 				return ", and it is down: " + l.Reason
-			case mcpclient.Connecting:
+			case l.State == mcpclient.Connecting:
 				return ", which is still connecting"
 			}
 		}

@@ -264,7 +264,7 @@ func (l *live) serveReady(w http.ResponseWriter, r *http.Request) {
 		report.WriteString("cluster: " + l.cluster.unready() + "\n")
 	}
 	for _, st := range current.Servers() {
-		if st.Required && !st.Up() {
+		if st.Required && !st.Up() && !st.Waiting() {
 			status = http.StatusServiceUnavailable
 		}
 		report.WriteString(st.String())

@@ -22,6 +22,8 @@ func forward(cfg *mcpclient.Config, caller *bridge.Caller) {
 // forwarded returns the token of a caller, "" for none. It is an mcpclient.Config.Auth.
 type forwarded func() string
 
+var errNotForwarded = errors.New(`it wants the token of a caller ("forward" in its config), and this one has come without`)
+
 func (f forwarded) Reset() {}
 
 func (f forwarded) header() string {
@@ -42,7 +44,7 @@ func (f forwarded) Refused(_ context.Context, sent string, status int, header ht
 	case status != http.StatusUnauthorized:
 		return false, nil
 	case sent == "":
-		return false, errors.New(`it wants the token of a caller ("forward" in its config), and this one has come without`)
+		return false, errNotForwarded
 	}
 	return false, errors.New(`it refuses the token with which the caller has come ("forward" in its config)`)
 }

@@ -139,3 +139,32 @@ func TestForwardScopes(t *testing.T) {
 		}
 	}
 }
+
+// TestWaiting: where each caller has credentials of its own, the bridge itself waits for one.
+func TestWaiting(t *testing.T) {
+	b := newBank(t)
+	s, err := stack.New(&config.Config{Servers: []config.Server{
+		{Name: "forward", URL: b.URL + "/mcp", Required: true, Forward: true},
+		{Name: "exchange", URL: b.URL + "/mcp", Required: true, OAuth: config.OAuth{OfCaller: true, ClientID: "bridge", ClientSecret: "not-so-secret"}},
+		{Name: "identity", URL: b.URL + "/mcp", Required: true, PerIdentity: true},
+		{Name: "shared", URL: b.URL + "/mcp"},
+	}, Auth: config.Auth{Issuer: b.URL}}, stack.Options{Credentials: &memory{all: map[string][]byte{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	operator := &bridge.Caller{ID: "operator", Operator: true}
+	session, err := s.Open(t.Context(), operator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	s.Await(t.Context(), operator, func(st stack.ServerState) {
+		if st.Waiting() != (st.Name != "shared") || st.Up() {
+			t.Errorf("%s", st)
+		}
+	})
+	if err := s.AwaitRequired(t.Context(), session); err != nil {
+		t.Error(err)
+	}
+}

@@ -105,7 +105,7 @@ func (d *definition) key() [sha256.Size]byte {
 		identity += fmt.Sprintf("%#v", *c.Sandbox)
 	}
 	samples, fault := c.Sampling != nil, fmt.Sprint(c.Fault)
-	c.Sampling, c.Fault, c.Roots, c.Log, c.Auth, c.Own, c.Sandbox, c.Via, c.Changed, c.ListSaved = nil, nil, nil, nil, nil, nil, nil, nil, nil, nil
+	c.Sampling, c.Fault, c.Roots, c.Log, c.Auth, c.Own, c.Lacks, c.Sandbox, c.Via, c.Changed, c.ListSaved = nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil
 	// %#v quotes strings, sorts maps and writes every field, also a new one. Of a pointer it writes the
 	// address: clients would be kept apart that could be one.
 	return sha256.Sum256(fmt.Appendf(nil, "%#v %q %t %q", c, identity, samples, fault))

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 // Two definitions make one client only if they are equal in every field of mcpclient.Config, but for
 // those that the pool sets or that have another part in the key.
 func TestKeyHasEveryField(t *testing.T) {
-	others := map[string]bool{"Log": true, "ID": true, "Supervisor": true, "Children": true, "Roots": true, "Auth": true, "Own": true, "Via": true, "Changed": true, "ListSaved": true}
+	others := map[string]bool{"Log": true, "ID": true, "Supervisor": true, "Children": true, "Roots": true, "Auth": true, "Own": true, "Lacks": true, "Via": true, "Changed": true, "ListSaved": true}
 	base := (&definition{}).key()
 	for f := range reflect.TypeFor[mcpclient.Config]().Fields() {
 		if !f.IsExported() || others[f.Name] {

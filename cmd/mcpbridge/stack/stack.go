@@ -325,14 +325,14 @@ func (s *Stack) definition(server config.Server, opts *Options, info []byte) def
 func (s *Stack) authorized(d definition, server *config.Server, opts *Options) definition {
 	switch {
 	case server.Forward:
-		d.Own, d.PerToken = forward, true
+		d.Own, d.PerToken, d.Lacks = forward, true, lacks(errNotForwarded)
 		return d
 	case server.OAuth.OfCaller && server.Fault == nil:
 		d.identity = fmt.Sprintf("%s %q %#v", d.identity, s.cfg.Auth.Issuer, server.OAuth)
 		if e, err := s.exchangeAt(server); err != nil {
 			d.Fault = fmt.Errorf("oauth: %w", err)
 		} else {
-			d.Own, d.PerToken = e.own, true
+			d.Own, d.PerToken, d.Lacks = e.own, true, lacks(errNoToken)
 		}
 		return d
 	}
@@ -342,13 +342,19 @@ func (s *Stack) authorized(d definition, server *config.Server, opts *Options) d
 		d.Auth, d.identity = login, fmt.Sprintf("%s %#v", d.identity, server.OAuth)
 		s.logins[server.Name] = login
 		if server.PerIdentity {
-			s.accounts[server.Name] = s.accountsAt(server, login, logins, opts.Credentials)
-			d.Auth, d.Own, d.identity = nil, s.accounts[server.Name].own, d.identity+" each"
+			each := s.accountsAt(server, login, logins, opts.Credentials)
+			s.accounts[server.Name] = each
+			d.Auth, d.Own, d.Lacks, d.identity = nil, each.own, each.Helps, d.identity+" each"
 		}
 	case server.PerIdentity && server.Fault == nil:
 		d.Fault = errNoAccounts
 	}
 	return d
+}
+
+// lacks returns an mcpclient.Config.Lacks for one error.
+func lacks(err error) func(error) bool {
+	return func(cause error) bool { return errors.Is(cause, err) }
 }
 
 // trust is the certificate authorities that connections trust.
@@ -518,8 +524,9 @@ func (st ServerState) String() string {
 	return text
 }
 
-// AwaitRequired waits, in a session of s, for the servers that the config requires. The error is for the operator: it
-// names those that are away, with what one of them last wrote to its standard error.
+// AwaitRequired waits, in a session of s, for the servers that the config requires, but for those that wait for the
+// credentials of callers. The error is for the operator: it names those that are away, with what one of them last wrote to
+// its standard error.
 func (s *Stack) AwaitRequired(ctx context.Context, own bridge.Session) error {
 	if !slices.ContainsFunc(s.cfg.Servers, func(server config.Server) bool { return server.Required }) {
 		return nil
@@ -528,12 +535,19 @@ func (s *Stack) AwaitRequired(ctx context.Context, own bridge.Session) error {
 	if reply.Err == nil {
 		return nil
 	}
+	away := false
 	for _, st := range s.Servers() {
-		if st.Required && !st.Up() && st.Output != "" {
+		if !st.Required || st.Up() || st.Waiting() {
+			continue
+		}
+		if away = true; st.Output != "" {
 			e := *reply.Err
 			e.Message += ": " + st.Output // the operator reads it
 			return &e
 		}
+	}
+	if !away && ctx.Err() == nil {
+		return nil
 	}
 	return reply.Err
 }

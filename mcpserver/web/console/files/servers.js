@@ -9,15 +9,15 @@ import { Panel } from "./panel.js";
 import { Pins } from "./pins.js";
 import { Tabs } from "./tabs.js";
 
-const mood = (s) => ({ ready: "good", idle: "good", failed: "bad" })[s.state] ?? "warn";
+const mood = (s) => ({ ready: "good", idle: "good", waiting: "good", failed: "bad" })[s.state] ?? "warn";
 
 // each returns one entry a server, which may have several processes and connections: one that is in trouble if
-// there is one.
+// there is one, and one that waits for a caller only if all do.
 function each(servers) {
 	const all = new Map();
 	for (const s of servers) {
 		const known = all.get(s.name);
-		const shown = known && (mood(known) !== "good" || mood(s) === "good") ? known : s;
+		const shown = known && known.state !== "waiting" && (mood(known) !== "good" || mood(s) === "good") ? known : s;
 		all.set(s.name, { ...shown, links: (known?.links ?? 0) + 1, callers: (known?.callers ?? 0) + s.callers });
 	}
 	return [...all.values()];
@@ -54,7 +54,7 @@ function Servers({ state, url, go, run }) {
 				<button class="plain name" aria-expanded=${chosen === s} onClick=${() => go({ name: chosen === s ? "" : s.name })}>${s.name}</button>
 				<span class=${`tag ${mood(s)}`}>${s.state}</span></div>
 			<p class="muted">${[s.server, s.revision && `MCP ${s.revision}`, s.node && `node ${s.node} has it`, s.pid && `pid ${s.pid}`, s.memory && `${Math.round(s.memory / 1e6)} MB`, s.links > 1 && `one of ${s.links} connections`].filter(Boolean).join(" · ") || " "}</p>
-			${s.reason && html`<p class="failed">${s.reason}</p>`}
+			${s.reason && html`<p class=${s.state === "waiting" ? "muted" : "failed"}>${s.reason}</p>`}
 			${!s.reason && s.line && html`<p class="line">${s.line}</p>`}
 			${s.held > 0 && html`<p><button class="chip warned" onClick=${() => go({ view: "servers", part: "pins", name: s.name })}>${s.held} held back: look at the difference</button></p>`}
 			<dl class="facts"><div><dt>Tools</dt><dd>${s.tools}</dd></div><div><dt>Calls</dt><dd>${s.calls}</dd></div><div><dt>Failed</dt><dd>${s.failed}</dd></div><div><dt>Clients</dt><dd>${s.callers}</dd></div></dl>
