@@ -58,6 +58,7 @@ func (l *live) loginChanged(key string, value []byte) {
 
 // recheck has the servers use what has changed of their logins, as changed says.
 func (l *live) recheck(changed func(login *oauth.Client) (own, another bool)) {
+	changed = onceEach(changed)
 	for _, client := range l.Live.Stack().Clients() {
 		client.Recheck(func(auth any) (own, another bool) {
 			if login, ok := auth.(*oauth.Client); ok {
@@ -65,6 +66,21 @@ func (l *live) recheck(changed func(login *oauth.Client) (own, another bool)) {
 			}
 			return false, false
 		})
+	}
+}
+
+// onceEach returns a function that calls another one once for each login. Callers have it together: as soon as one of their
+// connections is made anew, the login that has changed is the one in use, which is no other one for the rest.
+func onceEach(changed func(login *oauth.Client) (own, another bool)) func(login *oauth.Client) (own, another bool) {
+	type answer struct{ own, another bool }
+	known := map[*oauth.Client]answer{}
+	return func(login *oauth.Client) (own, another bool) {
+		a, ok := known[login]
+		if !ok {
+			a.own, a.another = changed(login)
+			known[login] = a
+		}
+		return a.own, a.another
 	}
 }
 
