@@ -78,12 +78,7 @@ func TestLoginsOfNodes(t *testing.T) {
 			key, known = name, string(value)
 		}
 	}
-	told, err := oauth.New(oauth.Config{Server: g.URL + "/mcp", Store: stores[0]}) // which has not renewed it
-	if err != nil {
-		t.Fatal(err)
-	}
-	expect(told, second)
-	changes(t, told, key, known)
+	changes(t, oauth.Config{Server: g.URL + "/mcp", Store: stores[0]}, key, known)
 	comesBack(t, all[0].node.Book(loginsBook, 0), key)
 	all[1].engine.Close()
 	expect(clients[1], second)
@@ -100,8 +95,15 @@ func TestLoginsOfNodes(t *testing.T) {
 	keepOfStopped(t, stores[0], stores[2])
 }
 
-// changes has a client told of its record, as it is and as others.
-func changes(t *testing.T, client *oauth.Client, key, is string) {
+// changes has a client that has not renewed its login told of its record, as it is and as others.
+func changes(t *testing.T, cfg oauth.Config, key, is string) {
+	client, err := oauth.New(cfg)
+	if err == nil {
+		_, err = client.Authorization(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		key, value   string
 		own, another bool
