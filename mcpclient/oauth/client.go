@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -235,7 +236,7 @@ func (e *LoginError) Error() string {
 	case c.Identity != "":
 		return fmt.Sprintf("%s: %s logs in with the tool %s", e.cause, c.Identity, c.Tool)
 	case e.Scopes != nil:
-		text = fmt.Sprintf("%s: mcpbridge may do this after %s --scope %s", e.cause, c.Command, word(joined(e.Scopes)))
+		text = fmt.Sprintf("%s: mcpbridge may do this after %s --scope %s", e.cause, c.Command, word(joined(e.Scopes), runtime.GOOS))
 	}
 	if e.client.Tool != "" {
 		text += " for an account of your own (callers log in with the tool " + e.client.Tool + ")"
@@ -243,12 +244,15 @@ func (e *LoginError) Error() string {
 	return text
 }
 
-// word returns scopes, which a server has named, as a word of a shell that runs nothing in it.
-func word(scopes string) string {
-	if strings.ContainsAny(scopes, "$`!") {
-		return "'" + strings.ReplaceAll(scopes, "'", `'\''`) + "'"
+// word returns scopes, which a server has named, as a word for the shells of a system, which run nothing in it.
+func word(scopes, system string) string {
+	switch {
+	case !strings.ContainsAny(scopes, "$`!"):
+		return `"` + scopes + `"`
+	case system == "windows": // cmd.exe and PowerShell have no quotation marks in common for these
+		return `"…"`
 	}
-	return `"` + scopes + `"`
+	return "'" + strings.ReplaceAll(scopes, "'", `'\''`) + "'"
 }
 
 func (c *Client) loginError(cause string, scopes []string) error {

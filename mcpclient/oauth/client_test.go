@@ -492,22 +492,6 @@ func TestEcho(t *testing.T) {
 	wantError(t, err, "invalid_client (you have sent Basic xxxxx, which is id:xxxxx)")
 }
 
-// A server names the scopes of a command that a person runs: a shell must not run what is in them.
-func TestScopesOfCommand(t *testing.T) {
-	c := newFake(t).client(t, newMemory(), func(cfg *Config) { cfg.Command = "mcpbridge login docs" })
-	for scopes, want := range map[string]string{
-		"read write":                `mcpbridge login docs --scope "read write"`,
-		"$(rm${IFS}-r${IFS}~) it's": `mcpbridge login docs --scope '$(rm${IFS}-r${IFS}~) it'\''s'`,
-		"`id`":                      "mcpbridge login docs --scope '`id`'",
-		`a\";id;\" b`:               `mcpbridge login docs --scope "b"`, // which can be no scope
-	} {
-		_, err := c.Refused(t.Context(), "Bearer x", 403, refusal(`Bearer error="insufficient_scope", scope="`+scopes+`"`), true)
-		if err == nil || !strings.HasSuffix(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", scopes, err, want)
-		}
-	}
-}
-
 // What was pasted by mistake does not end a login, as a code alone would where the issuer names itself.
 func TestPaste(t *testing.T) {
 	f := newFake(t)

@@ -3,6 +3,8 @@ package oauth
 import (
 	"errors"
 	"net/url"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 )
@@ -154,5 +156,27 @@ func TestChangedByItself(t *testing.T) {
 	}
 	if own, another := c.Changed(c.Key(), store.all[c.Key()]); own || another {
 		t.Errorf("own %t, another %t", own, another)
+	}
+}
+
+// A server names the scopes of a command that a person runs: a shell must not run what is in them.
+func TestScopesOfCommand(t *testing.T) {
+	c := newFake(t).client(t, newMemory(), func(cfg *Config) { cfg.Command = "mcpbridge login docs" })
+	for scopes, want := range map[string]string{
+		"read write":                `mcpbridge login docs --scope "read write"`,
+		"$(rm${IFS}-r${IFS}~) it's": `mcpbridge login docs --scope '$(rm${IFS}-r${IFS}~) it'\''s'`,
+		"`id`":                      "mcpbridge login docs --scope '`id`'",
+		`a\";id;\" b`:               `mcpbridge login docs --scope "b"`, // which can be no scope
+	} {
+		_, err := c.Refused(t.Context(), "Bearer x", 403, refusal(`Bearer error="insufficient_scope", scope="`+scopes+`"`), true)
+		if runtime.GOOS == "windows" && strings.ContainsAny(scopes, "$`") {
+			want = `mcpbridge login docs --scope "…"`
+		}
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", scopes, err, want)
+		}
+	}
+	if got := word("$ &id", "windows"); strings.Contains(got, "id") {
+		t.Errorf("cmd.exe would run id: %s", got)
 	}
 }

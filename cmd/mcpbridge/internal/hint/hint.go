@@ -3,6 +3,7 @@ package hint
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,10 +30,34 @@ func Shorten(s string) string {
 	return s[:end] + "…"
 }
 
-// ShellWord returns s as a word of a command line for a shell.
+// ShellWord returns s as a word of a command line for the shells of this system, which run nothing in it.
 func ShellWord(s string) string {
-	if strings.ContainsAny(s, " \t\"'\\$&|;<>()*?[]{}~`!#") {
+	if runtime.GOOS == "windows" {
+		return windowsWord(s)
+	}
+	return posixWord(s)
+}
+
+// unusual are the characters that a shell may take for more than themselves, on any system.
+const unusual = " \t\r\n\"'$&|;<>()*?[]{}~`!#"
+
+// posixWord returns s as a word for POSIX shells and fish.
+func posixWord(s string) string {
+	if s == "" || strings.ContainsAny(s, unusual+`\`) {
 		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	}
+	return s
+}
+
+// windowsWord returns s as a word for both cmd.exe, to which an apostrophe is no quotation mark, and PowerShell, which
+// runs what follows a dollar sign in quotation marks, and takes typographic ones for its own. What cannot be quoted for
+// both is left out.
+func windowsWord(s string) string {
+	switch {
+	case strings.ContainsAny(s, "\"$`“”„\r\n"):
+		return `"…"`
+	case s == "" || strings.ContainsAny(s, unusual+"^%,@‘’‚‛"):
+		return `"` + s + `"`
 	}
 	return s
 }

@@ -18,9 +18,21 @@ func TestQuote(t *testing.T) {
 }
 
 func TestShellWord(t *testing.T) {
-	for in, want := range map[string]string{"./a-b.json": "./a-b.json", "my config": "'my config'", "it's": `'it'\''s'`} {
-		if got := ShellWord(in); got != want {
-			t.Errorf("%q: got %s, want %s", in, got, want)
+	for _, c := range []struct{ in, posix, windows string }{
+		{"./a-b.json", "./a-b.json", "./a-b.json"},
+		{`C:\Users\ann\my.json`, `'C:\Users\ann\my.json'`, `C:\Users\ann\my.json`},
+		{"my config", "'my config'", `"my config"`},
+		{"", "''", `""`},
+		{"a\nb", "'a\nb'", `"…"`},
+		{"it's", `'it'\''s'`, `"it's"`},
+		{"a'; b; '", `'a'\''; b; '\'''`, `"a'; b; '"`},
+		{"a&b", "'a&b'", `"a&b"`},
+		{"a&$(b)", "'a&$(b)'", `"…"`},
+		{`a"&b`, `'a"&b'`, `"…"`},
+		{"a”;b", "'a”;b'", `"…"`},
+	} {
+		if posix, windows := posixWord(c.in), windowsWord(c.in); posix != c.posix || windows != c.windows {
+			t.Errorf("%q: got %s and %s, want %s and %s", c.in, posix, windows, c.posix, c.windows)
 		}
 	}
 }
