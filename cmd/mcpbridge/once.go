@@ -121,7 +121,9 @@ func (e *clientEditor) connectAdded(ctx context.Context, i *clients.Import, resu
 		if e.dryRun {
 			be = "would be "
 		}
-		e.note(fmt.Sprintf("%sdisabled until you have read in %s what they run: mcpbridge enable %s%s", be, result.Config, strings.Join(names, " "), e.flags.sameConfig()))
+		e.note(fmt.Sprintf("%sdisabled until you have read in %s what they run, and run this:", be, result.Config))
+		// Not wrapped: a shell takes what follows a line break for a command, and that would be a name from the file.
+		fmt.Fprintf(e.std.err, "  mcpbridge enable %s%s\n", terminal.Inline(e.redact(strings.Join(names, " "))), e.flags.sameConfig())
 		return nil
 	case e.dryRun:
 		return nil
@@ -146,7 +148,7 @@ func (e *clientEditor) connectAdded(ctx context.Context, i *clients.Import, resu
 	}
 	if len(logins) > 0 {
 		e.failed = true
-		e.note(fmt.Sprintf("in %s, and you have to log in once to each of: %s (mcpbridge login NAME)", result.Config, strings.Join(logins, ", ")))
+		e.note(fmt.Sprintf("in %s, and you have to log in once to each of: %s (mcpbridge login NAME%s)", result.Config, strings.Join(logins, ", "), e.flags.sameConfig()))
 	}
 	if len(failed) > 0 {
 		e.failed = true
