@@ -92,7 +92,7 @@ func TestImportLeavesOutBridge(t *testing.T) {
 	if err := os.WriteFile(cursor, []byte(`{"mcpServers": {"tools": {"url": "http://localhost:7332/mcp"}}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out := runs(t, "import", "--config", config, "cursor"); !strings.HasPrefix(out, "no client has servers to add to ") {
+	if out := runs(t, "import", "--config", config, "cursor"); !strings.HasPrefix(out, "found no servers to add to ") {
 		t.Errorf("got %s", out)
 	}
 }

@@ -239,7 +239,7 @@ func (e *clientEditor) write(i *clients.Import, path string) error {
 	}
 	switch {
 	case len(i.Added) == 0 && i.There == 0 && len(i.Notes) == 0 && !e.failed:
-		say("no client has servers to add to %s", path)
+		say("found no servers to add to %s", path)
 		return nil
 	case len(i.Added) == 0:
 		say("nothing to add to %s", path)
