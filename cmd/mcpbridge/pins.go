@@ -162,7 +162,7 @@ func runPins(_ context.Context, args []string, std streams) error {
 		output.Item(std.out, "", fmt.Sprintf(`no server of %s has "pin": true`, cfg.Path))
 	}
 	for _, s := range servers {
-		s.print(std.out)
+		s.print(std.out, f.sameConfig())
 	}
 	return nil
 }
@@ -184,11 +184,11 @@ func (f *sourceFlags) parsePins(args []string, least, most int) (*config.Config,
 	return f.parse(args)
 }
 
-// print prints how much a server has, and what is held back.
-func (s *pinnedServer) print(w io.Writer) {
+// print prints how much a server has, and what is held back. Proposed commands end with same.
+func (s *pinnedServer) print(w io.Writer, same string) {
 	switch {
 	case s.Fault != "":
-		output.Item(w, "", fmt.Sprintf("%s: all is held back, as what was accepted cannot be read: %s (mcpbridge pins accept %s accepts what it lists next)", s.Name, terminal.Inline(s.Fault), hint.ShellWord(s.Name)))
+		output.Item(w, "", fmt.Sprintf("%s: all is held back, as what was accepted cannot be read: %s (mcpbridge pins accept %s accepts what it lists next)", s.Name, terminal.Inline(s.Fault), hint.ShellWord(s.Name)+same))
 		return
 	case s.book.Tools == nil && s.book.Prompts == nil:
 		output.Item(w, "", s.Name+": not seen yet")
@@ -199,7 +199,7 @@ func (s *pinnedServer) print(w io.Writer) {
 		about = plural(s.Tools, "tool") + " and " + plural(s.Prompts, "prompt") + " accepted"
 	}
 	if len(s.Held) > 0 {
-		about += fmt.Sprintf(", %d held back (mcpbridge pins accept %s [TOOL])", len(s.Held), hint.ShellWord(s.Name))
+		about += fmt.Sprintf(", %d held back (mcpbridge pins accept %s [TOOL]%s)", len(s.Held), hint.ShellWord(s.Name), same)
 	}
 	output.Item(w, "", terminal.Inline(s.Name+": "+about))
 	for _, h := range s.Held {

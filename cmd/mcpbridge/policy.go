@@ -76,7 +76,7 @@ func runPolicyTest(ctx context.Context, args []string, std streams) error {
 		if list == nil {
 			return err
 		}
-		return p.unknownItem(list, "tool", words[0], "tools list", std.err)
+		return p.unknownItem(list, "tool", words[0], "tools list"+f.sameView(), std.err)
 	}
 	c.Correct()
 	return printTested(std, p.Policy, &c, *asJSON)

@@ -45,7 +45,7 @@ func runPromptsGet(ctx context.Context, args []string, std streams) error {
 	}
 	item, known := list.Find(words[0])
 	if !known {
-		return p.unknownItem(list, "prompt", words[0], "prompts list", std.err)
+		return p.unknownItem(list, "prompt", words[0], "prompts list"+c.sameView(), std.err)
 	}
 	schema := promptSchema(item.Raw)
 	if c.help {
@@ -62,7 +62,7 @@ func runPromptsGet(ctx context.Context, args []string, std streams) error {
 	}
 	reply := p.own.Do(ctx, &bridge.Request{Method: wire.MethodPromptsGet, Params: params, Target: item.Key})
 	if reply.Err != nil {
-		return p.explain(reply.Err, std.err)
+		return p.explain(reply.Err, c.sourceFlags, std.err)
 	}
 	if *asJSON {
 		_, err = fmt.Fprintf(std.out, "%s\n", reply.Result)

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/daemon"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/hint"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/logbook"
@@ -298,11 +299,20 @@ func (st *processState) printServers(w io.Writer, now time.Time) error {
 	told := ""
 	for _, s := range st.Servers { // those of one name follow each other
 		if s.Name != told {
-			s.printAccess(w, now)
+			s.printAccess(w, now, st.ofConfig())
 		}
 		told = s.Name
 	}
 	return nil
+}
+
+// ofConfig returns the end of a proposed command: the config of the program, unless commands find that by themselves.
+func (st *processState) ofConfig() string {
+	found, err := config.Find("")
+	if own, _ := daemon.OfProcess(found); st.Config == "" || err == nil && own.Config == st.Config {
+		return ""
+	}
+	return " --config " + hint.ShellWord(st.Config)
 }
 
 func serverColumns() []string {
@@ -328,8 +338,9 @@ func printTable(w io.Writer, rows [][]string) error {
 	return output.Table(w, columns, output.Narrow(columns, rows, "PID", "MEMORY", "SINCE", "FAILED", "TOOLS"))
 }
 
-// printAccess prints who is logged in to a server, its sandbox, how much of it is held back, and what should be looked at.
-func (s *serverState) printAccess(w io.Writer, now time.Time) {
+// printAccess prints who is logged in to a server, its sandbox, how much of it is held back, and what should be looked at. Proposed
+// commands end with same.
+func (s *serverState) printAccess(w io.Writer, now time.Time, same string) {
 	front := terminal.Inline(s.Name) + ": "
 	if s.Login != nil {
 		output.Item(w, front, "logged in "+loginLine(s.Login, now))
@@ -344,10 +355,10 @@ func (s *serverState) printAccess(w io.Writer, now time.Time) {
 		output.Item(w, front, "sandbox: "+terminal.Inline(s.Sandbox))
 	}
 	if s.Held > 0 {
-		output.Item(w, front, fmt.Sprintf("%d held back (mcpbridge pins %s)", s.Held, terminal.Inline(hint.ShellWord(s.Name))))
+		output.Item(w, front, fmt.Sprintf("%d held back (mcpbridge pins %s%s)", s.Held, terminal.Inline(hint.ShellWord(s.Name)), same))
 	}
 	if s.Findings > 0 {
-		output.Item(w, front, fmt.Sprintf("%s on what it defines (mcpbridge check)", plural(s.Findings, "note")))
+		output.Item(w, front, fmt.Sprintf("%s on what it defines (mcpbridge check%s)", plural(s.Findings, "note"), same))
 	}
 }
 

@@ -50,9 +50,9 @@ func runResourcesRead(ctx context.Context, args []string, std streams) error {
 		if err != nil {
 			return err
 		}
-		return p.unknownItem(list, "resource", words[0], "resources list", std.err)
+		return p.unknownItem(list, "resource", words[0], "resources list"+f.sameView(), std.err)
 	case reply.Err != nil:
-		return p.explain(reply.Err, std.err)
+		return p.explain(reply.Err, f, std.err)
 	case *asJSON:
 		_, err = fmt.Fprintf(std.out, "%s\n", reply.Result)
 		return err

@@ -79,6 +79,14 @@ func (f *sourceFlags) sameConfig() string {
 	return " --config " + hint.ShellWord(f.Lookup("config").Value.String())
 }
 
+// sameView returns the end of a proposed command that shows what this one sees.
+func (f *sourceFlags) sameView() string {
+	if f.profile == "" {
+		return f.sameConfig()
+	}
+	return " --profile " + hint.ShellWord(f.profile) + f.sameConfig()
+}
+
 // findConfig returns the path of the config that is there.
 func findConfig(command, given string) (string, error) {
 	path, err := config.Find(given)

@@ -65,7 +65,7 @@ func runToolsCall(ctx context.Context, args []string, std streams) error {
 			return err
 		}
 	case len(c.given) > 0 || c.help: // an unlisted tool can be called with --args only
-		return p.explain(toolformat.Errorf(toolformat.NotFound, "unknown tool: %s", words[0]), std.err)
+		return p.explain(toolformat.Errorf(toolformat.NotFound, "unknown tool: %s", words[0]), c.sourceFlags, std.err)
 	}
 	return c.call(ctx, p, words[0], object, std)
 }
@@ -78,7 +78,7 @@ func (c *toolCall) call(ctx context.Context, p *program, name string, arguments 
 	}
 	reply := p.own.Do(ctx, &bridge.Request{Method: wire.MethodToolsCall, Params: params, Target: name})
 	if reply.Err != nil {
-		return p.explain(reply.Err, std.err)
+		return p.explain(reply.Err, c.sourceFlags, std.err)
 	}
 	result := &toolformat.Result{JSON: reply.Result}
 	if c.json {
@@ -110,7 +110,7 @@ func (p *program) misspelled(name string, list *bridge.List) error {
 }
 
 // explain adds the cause to a call's error, or the reason why there is no such tool.
-func (p *program) explain(e *toolformat.Error, w io.Writer) error {
+func (p *program) explain(e *toolformat.Error, f *sourceFlags, w io.Writer) error {
 	if (e.Code == toolformat.Unavailable || e.Code == toolformat.Internal) && e.Cause != nil {
 		return &exitError{callExit(e), fmt.Sprintf("%s (%v)", e.Message, e.Cause)}
 	}
@@ -121,7 +121,7 @@ func (p *program) explain(e *toolformat.Error, w io.Writer) error {
 	if strings.Contains(e.Message, "did you mean") {
 		return e
 	}
-	return usagef("%s (mcpbridge tools list shows the names)", e.Message)
+	return usagef("%s (mcpbridge tools list%s shows the names)", e.Message, f.sameView())
 }
 
 // callParams returns the params of a call.
