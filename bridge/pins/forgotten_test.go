@@ -2,7 +2,11 @@ package pins_test
 
 import (
 	"errors"
+	"regexp"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
@@ -135,24 +139,31 @@ func TestTwoLists(t *testing.T) {
 
 // What is accepted while the store cannot be written stays that, and is kept as soon as it can be.
 func TestKeptLater(t *testing.T) {
-	for _, changed := range []bool{false, true} {
-		src, kept := &server{}, &full{is: true}
+	for _, c := range []struct {
+		changed bool
+		away    bool // for a while, before it has room
+	}{{}, {changed: true}, {changed: true, away: true}} {
+		src, kept := &server{}, &full{err: errFull}
 		src.set(bridge.Tools, tool("a", "adds"))
 		p := wrap(src, kept)
 		s := open(t, p, nil)
 		first := list(t, s, bridge.Tools)
-		if all := p.Problems(); len(all) != 1 || all[0].LeftOut || !strings.Contains(all[0].Text, "no space") {
-			t.Errorf("problems: %v", all)
+		if all := p.Problems(); len(all) != 1 || all[0].LeftOut || !strings.Contains(all[0].Text, "no space") || p.Held() > 0 {
+			t.Errorf("problems: %v, %d held back", all, p.Held())
 		}
-		kept.is = false
-		if changed {
+		if c.away {
+			kept.err = pins.ErrAway
+			list(t, s, bridge.Tools)
+		}
+		kept.err = nil
+		if c.changed {
 			src.set(bridge.Tools, tool("a", "poison"))
 		}
 		if got := list(t, s, bridge.Tools); got != first {
 			t.Errorf("the store has room, and the tools become %s", got)
 		}
-		if want := map[bool]int{true: 1}[changed]; len(p.Problems()) != want {
-			t.Errorf("problems: %v", p.Problems())
+		if want := map[bool]int{true: 1}[c.changed]; len(p.Problems()) != want || p.Held() != want {
+			t.Errorf("problems: %v, %d held back", p.Problems(), p.Held())
 		}
 		src.set(bridge.Tools, tool("a", "poison"))
 		if got := list(t, open(t, wrap(src, kept), nil), bridge.Tools); got != first {
@@ -161,15 +172,64 @@ func TestKeptLater(t *testing.T) {
 	}
 }
 
-// full is a store without room while is is set.
+var errFull = errors.New("no space left on device")
+
+// full is a store that cannot be written while it has an error.
 type full struct {
 	store
-	is bool
+	err error
 }
 
 func (f *full) Update(change func([]byte) ([]byte, error)) error {
-	if f.is {
-		return errors.New("no space left on device")
+	if f.err != nil {
+		return f.err
 	}
 	return f.store.Update(change)
+}
+
+// Lists that come at the same time while the store cannot be written are all known.
+func TestKeptTogether(t *testing.T) {
+	src, kept := &server{}, &slow{full: full{err: errFull}, begun: make(chan bool, 9), end: make(chan bool)}
+	src.set(bridge.Tools, tool("a", "adds"))
+	src.set(bridge.Prompts, tool("b", "asks"))
+	s := open(t, wrap(src, kept), nil)
+	var work sync.WaitGroup
+	for _, kind := range []bridge.ListKind{bridge.Tools, bridge.Prompts} {
+		work.Go(func() {
+			if _, err := s.List(t.Context(), kind); err != nil {
+				t.Error(err)
+			}
+		})
+		if kind == bridge.Tools {
+			<-kept.begun
+		}
+	}
+	for waits := regexp.MustCompile(`(?s)sync.*Mutex.*Lock.*pins\.\(\*Pins\)\.note`); !slices.ContainsFunc(goroutines(), waits.MatchString); {
+		runtime.Gosched()
+	}
+	close(kept.end)
+	work.Wait()
+	kept.err = nil
+	src.set(bridge.Tools, tool("a", "poison"))
+	if got := list(t, s, bridge.Tools); strings.Contains(got, "poison") {
+		t.Errorf("%s is accepted", got)
+	}
+}
+
+// slow is a store whose Update waits for the end.
+type slow struct {
+	full
+	begun, end chan bool
+}
+
+func (s *slow) Update(change func([]byte) ([]byte, error)) error {
+	s.begun <- true
+	<-s.end
+	return s.full.Update(change)
+}
+
+// goroutines returns the stacks of all.
+func goroutines() []string {
+	text := make([]byte, 1<<20)
+	return strings.Split(string(text[:runtime.Stack(text, true)]), "\n\n")
 }

@@ -129,6 +129,19 @@ func (p *Pins) Problems() (all []bridge.Problem) {
 	return all
 }
 
+// Held returns how many definitions of the last lists are held back.
+func (p *Pins) Held() (n int) {
+	for kind := range pinnedKinds() {
+		if v := p.last[kind].Load(); v != nil {
+			n += len(v.problems)
+		}
+	}
+	if p.text.Load() != nil {
+		n++
+	}
+	return n
+}
+
 // instructions returns the instructions of the server as they were accepted.
 func (p *Pins) instructions(text string) string {
 	raw := wire.SetMember([]byte("{}"), instructions, wire.AppendString(nil, text))
@@ -215,6 +228,9 @@ func (p *Pins) note(kind bridge.ListKind, l *bridge.List, complete bool) *book {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if now := p.book.Load(); now.fault == nil { // it may have another list since
+		b = now
+	}
 	copied := b.clone()
 	if !take(copied) && b.unkept == nil {
 		return b
@@ -239,7 +255,7 @@ func (p *Pins) note(kind bridge.ListKind, l *bridge.List, complete bool) *book {
 	}
 	switch {
 	case errors.Is(err, ErrAway): // what is listed first may have been accepted as something else
-		noted = &book{Book: b.clone(), sum: b.sum}
+		noted = &book{Book: b.clone(), unkept: b.unkept, sum: b.sum}
 		if pins := noted.kind(kind); *pins == nil {
 			*pins = map[string]*Pin{}
 		}

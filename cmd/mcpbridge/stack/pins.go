@@ -46,6 +46,7 @@ func (s *Stack) seen(u *use) bridge.Source {
 // define sets what a server with "pin" has defined last, less what is held back, as far as that is known.
 func (s *Stack) define(st *ServerState) {
 	if p := s.pins[st.Name]; p != nil {
+		st.Held = p.Held()
 		st.Tools, st.Prompts, st.About = p.Last(bridge.Tools), p.Last(bridge.Prompts), p.Instructions()
 	}
 }

@@ -445,7 +445,7 @@ func (s *Stack) Clients() []*mcpclient.Client {
 
 func (s *Stack) server(i int) ServerState {
 	name := s.clients[i].Name()
-	state := ServerState{Status: s.clients[i].Status(), Name: name, Required: s.cfg.Servers[i].Required, Held: len(s.heldBack(name)), Node: s.nodeOf(&s.cfg.Servers[i])}
+	state := ServerState{Status: s.clients[i].Status(), Name: name, Required: s.cfg.Servers[i].Required, Node: s.nodeOf(&s.cfg.Servers[i])}
 	s.define(&state)
 	if policy := s.cfg.Servers[i].Sandbox; policy != nil {
 		state.Sandbox = policy.String()
