@@ -151,7 +151,7 @@ func build(cfg *config.Config, opts Options) (*Stack, error) {
 	if s.ownPool {
 		s.pool = NewPool()
 	}
-	opts.Credentials, opts.Logins = s.pool.unsaved.in(opts.Credentials, s.log), s.pool.unsaved.in(opts.Logins, s.log)
+	opts.Credentials, opts.Logins = s.pool.unsaved.in(opts.Credentials, false, s.log), s.pool.unsaved.in(opts.Logins, true, s.log)
 	s.Approvals, s.id = s.pool.Approvals, s.pool.id
 	if c := &cfg.Cluster; c.Name != "" && len(c.Secrets) > 0 {
 		s.id = fleet.Digest(c.Name, c.Secrets[0], "loop of bridges")

@@ -15,8 +15,9 @@ import (
 // unsaved are credentials that their store could not take, for instance as the disk is full. A refresh token is
 // good once: without its successor the login would be lost. They outlive the Stack that has got them.
 type unsaved struct {
-	mu  sync.Mutex // guards all
-	all map[string]credentials
+	mu     sync.Mutex // guards what follows
+	all    map[string]credentials
+	locked map[string][]byte // what stores have of the keys that are locked
 }
 
 // credentials are those of a key.
@@ -26,19 +27,45 @@ type credentials struct {
 	store  oauth.Store
 }
 
-// in returns a store that has what another one, which may be nil, cannot take.
-func (u *unsaved) in(store oauth.Store, log *slog.Logger) oauth.Store {
+// in returns a store that has what another one, which may be nil, cannot take. renewed says that this is only what
+// replaces something: who logs in for the first time is told that it cannot be stored, and mcpbridge logout finds what is
+// used.
+func (u *unsaved) in(store oauth.Store, renewed bool, log *slog.Logger) oauth.Store {
 	if store == nil {
 		return nil
 	}
-	return &patientStore{store, u, log}
+	return &patientStore{store, u, renewed, log}
 }
 
-// patientStore is a store whose Save does not fail while the program runs.
+// patientStore is a store that has what another one cannot take, as long as the program runs.
 type patientStore struct {
 	oauth.Store
 	unsaved *unsaved
+	renewed bool
 	log     *slog.Logger
+}
+
+// Lock implements oauth.Store.
+func (p *patientStore) Lock(ctx context.Context, key string) (unlock func(), err error) {
+	release, err := p.Store.Lock(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	value, err := p.Store.Load(key) // Save may not be able to find out
+	p.unsaved.mu.Lock()
+	defer p.unsaved.mu.Unlock()
+	if p.unsaved.locked == nil {
+		p.unsaved.locked = map[string][]byte{}
+	}
+	if delete(p.unsaved.locked, key); err == nil {
+		p.unsaved.locked[key] = value
+	}
+	return func() {
+		p.unsaved.mu.Lock()
+		delete(p.unsaved.locked, key)
+		p.unsaved.mu.Unlock()
+		release()
+	}, nil
 }
 
 // Load implements oauth.Store.
@@ -63,8 +90,8 @@ func (p *patientStore) All() (map[string][]byte, error) {
 	p.unsaved.mu.Lock()
 	defer p.unsaved.mu.Unlock()
 	for key, own := range p.unsaved.all {
-		if own.store == p.Store {
-			all[key] = p.unsaved.latest(key, stored[key])
+		if own.store == p.Store && bytes.Equal(own.before, stored[key]) {
+			all[key] = own.value
 		}
 	}
 	return all, nil
@@ -83,27 +110,27 @@ func (u *unsaved) latest(key string, value []byte) []byte {
 	return own.value
 }
 
-// Save implements oauth.Store.
+// Save implements oauth.Store. The lock of the key is held.
 func (p *patientStore) Save(key string, value []byte) error {
 	err := p.Store.Save(key, value)
-	var before []byte
-	if err != nil {
-		var unreadable error
-		if before, unreadable = p.Store.Load(key); unreadable != nil {
-			return err
-		}
-		p.log.Warn("a login cannot be stored: what cannot be stored by the end of this program is lost", "reason", err)
-	}
-	p.unsaved.mu.Lock()
-	defer p.unsaved.mu.Unlock()
 	if err == nil {
+		p.unsaved.mu.Lock()
+		defer p.unsaved.mu.Unlock()
 		delete(p.unsaved.all, key)
 		return nil
+	}
+	now, unreadable := p.Store.Load(key)
+	p.unsaved.mu.Lock()
+	defer p.unsaved.mu.Unlock()
+	before, known := p.unsaved.locked[key]
+	if !known || before == nil && p.renewed || unreadable == nil && !bytes.Equal(now, before) {
+		return err
 	}
 	if p.unsaved.all == nil {
 		p.unsaved.all = map[string]credentials{}
 	}
 	p.unsaved.all[key] = credentials{bytes.Clone(value), before, p.Store}
+	p.log.Warn("a login cannot be stored: what cannot be stored by the end of this program is lost", "reason", err)
 	return nil
 }
 

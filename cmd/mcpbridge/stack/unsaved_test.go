@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ type smallStore struct {
 	mu   sync.Mutex // guards what follows
 	all  map[string][]byte
 	full bool
+	away bool // it cannot be read
 
 	lock sync.Mutex
 }
@@ -24,6 +26,9 @@ type smallStore struct {
 func (s *smallStore) Load(key string) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.away {
+		return nil, errors.New("it cannot be reached")
+	}
 	return s.all[key], nil
 }
 
@@ -105,5 +110,74 @@ func TestUnsaved(t *testing.T) {
 				t.Errorf("%s is stored", all)
 			}
 		})
+	}
+}
+
+// What cannot be stored is used unless the store has got something else meanwhile, also if the store cannot be read then.
+// A first login, which other programs could not end, fails.
+func TestUnsavedLogin(t *testing.T) {
+	for name, c := range map[string]struct {
+		before    string
+		meanwhile func(*smallStore)
+		login     bool
+		fails     bool
+	}{
+		"renewed login":   {before: "one", login: true},
+		"first login":     {login: true, fails: true},
+		"first token":     {},
+		"away":            {before: "one", login: true, meanwhile: func(s *smallStore) { s.away = true }},
+		"newer login":     {before: "one", login: true, fails: true, meanwhile: func(s *smallStore) { s.all["a"] = []byte("other") }},
+		"ended meanwhile": {before: "one", login: true, fails: true, meanwhile: func(s *smallStore) { delete(s.all, "a") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all, store := unsaved{}, &smallStore{all: map[string][]byte{}, full: true}
+			if c.before != "" {
+				store.all["a"] = []byte(c.before)
+			}
+			s := all.in(store, c.login, slog.New(slog.DiscardHandler))
+			unlock, err := s.Lock(t.Context(), "a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.meanwhile != nil {
+				c.meanwhile(store)
+			}
+			if err := s.Save("a", []byte("two")); (err != nil) != c.fails {
+				t.Error(err)
+			}
+			unlock()
+			store.away = false
+			want := "two"
+			if c.fails {
+				want = string(store.all["a"])
+			}
+			if got, err := s.Load("a"); string(got) != want || err != nil {
+				t.Errorf("it is %q, %v, want %q", got, err, want)
+			}
+			if err := s.Save("a", []byte("three")); err == nil {
+				t.Error("it can be saved without its lock")
+			}
+		})
+	}
+}
+
+// A list of credentials, which may be older than what Load returns, changes nothing.
+func TestUnsavedAll(t *testing.T) {
+	all, store := unsaved{}, &smallStore{all: map[string][]byte{"a": []byte("one")}, full: true}
+	s := all.in(store, true, slog.New(slog.DiscardHandler))
+	unlock, _ := s.Lock(t.Context(), "a")
+	defer unlock()
+	if err := s.Save("a", []byte("two")); err != nil {
+		t.Fatal(err)
+	}
+	for _, stored := range []string{"none", "one"} {
+		store.all["a"] = []byte(stored)
+		want := map[string]string{"none": "none", "one": "two"}[stored]
+		if got, err := s.All(); string(got["a"]) != want || err != nil {
+			t.Errorf("it is %q, %v, want %q", got, err, want)
+		}
+	}
+	if got, err := s.Load("a"); string(got) != "two" || err != nil {
+		t.Errorf("it is %q, %v", got, err)
 	}
 }
