@@ -43,9 +43,10 @@ type program struct {
 	opts    stack.Options // of Stack
 	pins    *clusterPins  // nil without a cluster
 	warn    func(text string)
-	caller  *bridge.Caller // as which the servers are connected
-	own     bridge.Session // sees the tools of all callers; nil before open
-	stops   *watch.Watcher // nil where mcpbridge stop --all-calls asks the program itself
+	lost    func(text string) // warns of what is lost, whatever the level of log
+	caller  *bridge.Caller    // as which the servers are connected
+	own     bridge.Session    // sees the tools of all callers; nil before open
+	stops   *watch.Watcher    // nil where mcpbridge stop --all-calls asks the program itself
 
 	connected []stack.ServerState // by openWaiting, with what they define
 }
@@ -62,9 +63,10 @@ func newProgram(f *sourceFlags, cfg *config.Config, level string, opts stack.Opt
 	if p.log, p.logging = newLog(cfg.Log, level, lines); f.book != nil {
 		p.log = slog.New(f.book.Handler(p.log.Handler()))
 	}
-	p.warn = func(text string) { p.log.Warn(text) }
+	p.warn, p.lost = func(text string) { p.log.Warn(text) }, func(text string) { p.log.Error(text) }
 	if cmp.Or(cfg.Log.Level, level) == "" {
 		p.warn = func(text string) { output.Item(stderr, "", "mcpbridge: warning: "+terminal.Inline(text)) }
+		p.lost = p.warn
 	}
 	opts.Log, opts.Strict = p.log, f.strict
 	opts.Version, _ = build()
@@ -138,7 +140,7 @@ func (p *program) close() {
 	}
 	p.endStops()
 	if err := p.Close(); err != nil {
-		p.warn(err.Error())
+		p.lost(err.Error())
 	}
 	p.lines.Close()
 }

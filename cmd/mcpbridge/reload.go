@@ -114,7 +114,7 @@ func (l *live) close() {
 		err = errors.Join(err, l.pool.Close())
 	}
 	if err != nil {
-		l.warn(err.Error())
+		l.lost(err.Error())
 	}
 	l.lines.Close()
 }
