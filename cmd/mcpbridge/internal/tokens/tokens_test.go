@@ -44,7 +44,6 @@ func TestCreateAndRemove(t *testing.T) {
 	}
 }
 
-// A file that is damaged is an error: without its tokens nobody would need one.
 // The error of a file that cannot be written names it.
 func TestCannotBeWritten(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "a")
@@ -57,6 +56,7 @@ func TestCannotBeWritten(t *testing.T) {
 	}
 }
 
+// A file that is damaged is an error: without its tokens nobody would need one.
 func TestReadDamaged(t *testing.T) {
 	for _, text := range []string{"", " \n", `{}`, `{"tokens":null}`, `{`, `[]`, `{"tokens":[{"name":"a"}]}`, `{"tokens":[{"name":"a","sha256":"zz"}]}`, `{"tokens":[],"x":1}`} {
 		path := filepath.Join(t.TempDir(), "f")
