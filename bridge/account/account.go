@@ -41,6 +41,9 @@ func Wrap(source bridge.Source, server string, logins Logins) bridge.Source {
 	})
 }
 
+// undescribed describes a server that has not described itself, and may have whatever one can have.
+const undescribed = `{"capabilities":{"completions":{},"logging":{},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"tools":{"listChanged":true}}}`
+
 // definition returns the tool.
 func definition(server string) bridge.Item {
 	description := "Connects the user's own account at " + server + ", which its other tools need. " +
@@ -136,8 +139,11 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 		return reply
 	}
 	cause := s.lacks(reply.Err)
-	if cause == nil {
+	switch {
+	case cause == nil:
 		return reply
+	case req.Method == wire.MethodDiscover: // where a client cannot begin without the server, it could not log in
+		return bridge.Result([]byte(undescribed), nil)
 	}
 	own := *reply.Err
 	own.Cause, reply.Err = nil, &own // which the message says

@@ -54,6 +54,10 @@ func TestEndedLogin(t *testing.T) {
 			if page := string(reply.Result); !strings.Contains(page, account.Tool) || strings.Contains(page, `"read"`) != (last != nil) {
 				t.Errorf("the page is %s, %v", page, reply.Err)
 			}
+			reply = s.Do(t.Context(), &bridge.Request{Method: wire.MethodDiscover})
+			if wire.Lookup(reply.Result, "capabilities", "tools") == nil {
+				t.Errorf("the description is %s, %v", reply.Result, reply.Err)
+			}
 			reply = s.Do(t.Context(), &bridge.Request{Method: wire.MethodResourcesRead})
 			if reply.Err == nil || reply.Err.Cause != nil {
 				t.Errorf("without a target: %+v", reply.Err)
@@ -71,5 +75,8 @@ func TestEndedLogin(t *testing.T) {
 	}
 	if l, err := s.List(t.Context(), bridge.Tools); err == nil || len(l.Items) != 2 {
 		t.Errorf("of a server that is away: %+v, %v", l, err)
+	}
+	if reply := s.Do(t.Context(), &bridge.Request{Method: wire.MethodDiscover}); reply.Err == nil {
+		t.Errorf("a server that is away is %s", reply.Result)
 	}
 }

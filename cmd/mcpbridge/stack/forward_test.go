@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
 	"github.com/mcpbridge/mcpbridge/mcpserver"
@@ -166,5 +167,27 @@ func TestWaiting(t *testing.T) {
 	})
 	if err := s.AwaitRequired(t.Context(), session); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRequiredAccount: a client begins without the account that it is to connect, and not without the server.
+func TestRequiredAccount(t *testing.T) {
+	b := newBank(t)
+	for address, ok := range map[string]bool{b.URL: true, "http://127.0.0.1:1": false} {
+		s, err := stack.New(&config.Config{Servers: []config.Server{{Name: "bank", URL: address + "/mcp", Required: true, PerIdentity: true}}},
+			stack.Options{Credentials: &memory{all: map[string][]byte{}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		session, err := s.Open(t.Context(), &bridge.Caller{ID: "a", Principal: bridge.Principal{Name: "ann"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer session.Close()
+		reply := session.Do(t.Context(), &bridge.Request{Method: wire.MethodDiscover})
+		if described := wire.Lookup(reply.Result, "capabilities", "tools") != nil && wire.Lookup(reply.Result, "serverInfo") != nil; described != ok {
+			t.Errorf("%s: %s, %v", address, reply.Result, reply.Err)
+		}
 	}
 }
