@@ -260,19 +260,30 @@ func (c *control) manage(name, what string, do func(*mcpclient.Client)) (done st
 // down says that a server is not up, and why; "" for one that is.
 func (c *control) down(server string) string {
 	clients, _ := c.named(server)
+	var links []mcpclient.LinkStatus
 	for _, client := range clients {
-		for _, l := range client.Links() {
-			switch {
-			case l.Waiting():
-				return ", which is waiting: " + l.Reason
-			case l.State == mcpclient.Failed:
-				return ", and it is down: " + l.Reason
-			case l.State == mcpclient.Connecting:
-				return ", which is still connecting"
-			}
+		links = append(links, client.Links()...)
+	}
+	return downOf(links)
+}
+
+// downOf is down of a server with these connections. It waits for credentials only if all of them do.
+func downOf(links []mcpclient.LinkStatus) string {
+	waits := ""
+	for _, l := range links {
+		switch {
+		case l.State == mcpclient.Failed:
+			return ", and it is down: " + l.Reason
+		case l.State == mcpclient.Connecting:
+			return ", which is still connecting"
+		case l.Waiting():
+			waits = ", which is waiting: " + l.Reason
 		}
 	}
-	return ""
+	if slices.ContainsFunc(links, func(l mcpclient.LinkStatus) bool { return !l.Waiting() }) {
+		return ""
+	}
+	return waits
 }
 
 // logins returns who is logged in to a server: the operator, nil if not, and the principals at one where

@@ -53,3 +53,27 @@ func TestNoServer(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// What callers without credentials wait for says nothing of a server that serves others, or fails them.
+func TestDownOf(t *testing.T) {
+	link := func(state mcpclient.State) mcpclient.LinkStatus {
+		return mcpclient.LinkStatus{Status: mcpclient.Status{State: state, Reason: "why"}}
+	}
+	waiting := link("waiting")
+	for _, c := range []struct {
+		links []mcpclient.LinkStatus
+		want  string
+	}{
+		{nil, ""},
+		{[]mcpclient.LinkStatus{waiting, waiting}, ", which is waiting: why"},
+		{[]mcpclient.LinkStatus{waiting, link(mcpclient.Ready)}, ""},
+		{[]mcpclient.LinkStatus{link(mcpclient.Idle), waiting}, ""},
+		{[]mcpclient.LinkStatus{waiting, link(mcpclient.Failed)}, ", and it is down: why"},
+		{[]mcpclient.LinkStatus{waiting, link(mcpclient.Connecting)}, ", which is still connecting"},
+		{[]mcpclient.LinkStatus{link(mcpclient.Ready), link(mcpclient.Failed)}, ", and it is down: why"},
+	} {
+		if got := downOf(c.links); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.links, got, c.want)
+		}
+	}
+}
