@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/binary"
 	"math/bits"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -39,7 +40,7 @@ func verdict(b []byte, i int, fault string) error {
 		}
 		fault = faultTrailing
 	}
-	if i < len(b) && b[i] == 0 && fault != faultControl {
+	if i < len(b) && b[i] == 0 && strings.HasSuffix(fault, "expected") {
 		fault += " instead of NUL (is it UTF-16?)"
 	}
 	return notJSON(fault, i)
