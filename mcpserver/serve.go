@@ -111,8 +111,8 @@ func (s *Server) listen(ln net.Listener, web *http.Server) *keepalive.Listener {
 	})
 }
 
-// connectionLog logs what net/http says of connections, as refusals those whose certificate TLS has refused, and as
-// errors the panics of handlers.
+// connectionLog logs what net/http says of connections, as refusals those whose certificate TLS has refused, as warnings
+// that none can be accepted, for instance for too many open files, and as errors the panics of handlers.
 type connectionLog struct{ server *Server }
 
 // Write implements io.Writer for one line.
@@ -122,6 +122,9 @@ func (l connectionLog) Write(line []byte) (int, error) {
 	switch {
 	case strings.HasPrefix(reason, "tls: failed to verify certificate"):
 		l.server.log.Log(slog.LevelInfo, "refused", "address", hostname(from), "reason", reason, "refused_so_far", l.server.refused.Add(1))
+	case strings.HasPrefix(text, "http: Accept error: "):
+		reason, _, _ := strings.Cut(strings.TrimPrefix(text, "http: Accept error: "), "; retrying in ")
+		l.server.log.Log(slog.LevelWarn, "cannot accept a connection, and tries again", "reason", reason)
 	case strings.HasPrefix(text, "http: panic serving "):
 		l.server.opts().Log.Error(text)
 	default:
