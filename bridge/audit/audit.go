@@ -141,9 +141,10 @@ func (l *Log) write(calls []observe.Call) {
 func (l *Log) tryLast(calls []observe.Call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	left, err := l.chain.tryWrite(calls)
-	l.missing += len(left)
-	l.fault = err
+	if left, err := l.chain.tryWrite(calls); len(left) > 0 {
+		l.missing += len(left)
+		l.fault = err
+	}
 }
 
 // tryWrite is an attempt to write lines for calls, and returns of which file.
