@@ -233,7 +233,7 @@ func TestUnwritable(t *testing.T) {
 	})
 }
 
-// Close says which calls have no line.
+// Close says how many calls have no line.
 func TestMissing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "d")
 	synctest.Test(t, func(t *testing.T) {

@@ -71,7 +71,7 @@ func openCallLog(stream *observe.Stream, own *config.CallLog, log *slog.Logger) 
 	})
 }
 
-// close writes the calls that have ended. The error says which of them are missing in the audit.
+// close writes the calls that have ended. The error says how many are missing in the audit.
 func (r *callRecord) close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
