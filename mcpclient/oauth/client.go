@@ -247,7 +247,7 @@ func (e *LoginError) Error() string {
 // word returns scopes, which a server has named, as a word for the shells of a system, which run nothing in it.
 func word(scopes, system string) string {
 	switch {
-	case !strings.ContainsAny(scopes, "$`!"):
+	case !strings.ContainsAny(scopes, "$`!%"):
 		return `"` + scopes + `"`
 	case system == "windows": // cmd.exe and PowerShell have no quotation marks in common for these
 		return `"…"`

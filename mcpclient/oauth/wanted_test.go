@@ -176,7 +176,9 @@ func TestScopesOfCommand(t *testing.T) {
 			t.Errorf("%s: %v, want %s", scopes, err, want)
 		}
 	}
-	if got := word("$ &id", "windows"); strings.Contains(got, "id") {
-		t.Errorf("cmd.exe would run id: %s", got)
+	for _, scopes := range []string{"$ &id", "%CMDCMDLINE:~0,1%&id"} { // that variable begins with a quotation mark
+		if got := word(scopes, "windows"); strings.Contains(got, "id") {
+			t.Errorf("cmd.exe would run id: %s", got)
+		}
 	}
 }

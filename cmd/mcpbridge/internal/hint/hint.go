@@ -41,22 +41,22 @@ func ShellWord(s string) string {
 // unusual are the characters that a shell may take for more than themselves, on any system.
 const unusual = " \t\r\n\"'$&|;<>()*?[]{}~`!#"
 
-// posixWord returns s as a word for POSIX shells and fish.
+// posixWord returns s as a word for POSIX shells and fish, to which a backslash in apostrophes escapes the next one.
 func posixWord(s string) string {
 	if s == "" || strings.ContainsAny(s, unusual+`\`) {
-		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+		return "'" + strings.NewReplacer("'", `'\''`, `\`, `'\\'`).Replace(s) + "'"
 	}
 	return s
 }
 
-// windowsWord returns s as a word for both cmd.exe, to which an apostrophe is no quotation mark, and PowerShell, which
-// runs what follows a dollar sign in quotation marks, and takes typographic ones for its own. What cannot be quoted for
-// both is left out.
+// windowsWord returns s as a word for both cmd.exe, to which an apostrophe is no quotation mark and which replaces
+// variables in quotation marks, even by one (%CMDCMDLINE:~0,1%), and PowerShell, which runs what follows a dollar sign in
+// quotation marks, and takes typographic ones for its own. What cannot be quoted for both is left out.
 func windowsWord(s string) string {
 	switch {
-	case strings.ContainsAny(s, "\"$`“”„\r\n"):
+	case strings.ContainsAny(s, "\"$%`“”„\r\n"):
 		return `"…"`
-	case s == "" || strings.ContainsAny(s, unusual+"^%,@‘’‚‛"):
+	case s == "" || strings.ContainsAny(s, unusual+"^,@‘’‚‛"):
 		return `"` + s + `"`
 	}
 	return s

@@ -20,7 +20,7 @@ func TestQuote(t *testing.T) {
 func TestShellWord(t *testing.T) {
 	for _, c := range []struct{ in, posix, windows string }{
 		{"./a-b.json", "./a-b.json", "./a-b.json"},
-		{`C:\Users\ann\my.json`, `'C:\Users\ann\my.json'`, `C:\Users\ann\my.json`},
+		{`C:\Users\ann\my.json`, `'C:'\\'Users'\\'ann'\\'my.json'`, `C:\Users\ann\my.json`},
 		{"my config", "'my config'", `"my config"`},
 		{"", "''", `""`},
 		{"a\nb", "'a\nb'", `"…"`},
@@ -29,6 +29,8 @@ func TestShellWord(t *testing.T) {
 		{"a&b", "'a&b'", `"a&b"`},
 		{"a&$(b)", "'a&$(b)'", `"…"`},
 		{`a"&b`, `'a"&b'`, `"…"`},
+		{`\'; b; #`, `''\\''\''; b; #'`, `"\'; b; #"`},
+		{"%CMDCMDLINE:~0,1%&b", "'%CMDCMDLINE:~0,1%&b'", `"…"`},
 		{"a”;b", "'a”;b'", `"…"`},
 	} {
 		if posix, windows := posixWord(c.in), windowsWord(c.in); posix != c.posix || windows != c.windows {
