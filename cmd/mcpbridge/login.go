@@ -154,7 +154,7 @@ type loginRun struct {
 // run asks the server what it wants, lets the person log in, and connects once more.
 func (l *loginRun) run(ctx context.Context) error {
 	p, st, err := l.connect(ctx)
-	defer p.close()
+	defer func() { p.close() }()
 	if err != nil {
 		return err
 	}
@@ -177,6 +177,12 @@ func (l *loginRun) run(ctx context.Context) error {
 	}
 	if err != nil {
 		return &exitError{exitAway, fmt.Sprintf("login: %s: %v", l.server.Name, err)}
+	}
+	lost := "" // a login that replaces another one is used without being stored, until p ends
+	p.lost = func(text string) { lost = text }
+	p.close()
+	if p = nil; lost != "" {
+		return &exitError{exitAway, fmt.Sprintf("login: %s: %s", l.server.Name, lost)}
 	}
 	again, st, err := l.connect(ctx)
 	defer again.close()
