@@ -148,7 +148,7 @@ func hashed(text string) string {
 // adopt makes a record the one in use.
 func (c *Client) adopt(r *record) {
 	s := &state{record: r, header: r.Token.header(), secrets: &bridge.Secrets{}}
-	for _, secret := range []string{c.cfg.ClientSecret, c.cfg.Assertion, r.Clients[r.issuer()].Secret} {
+	for _, secret := range []string{c.cfg.ClientSecret, c.cfg.Assertion, r.Clients[r.issuer()].Secret, r.Former.Secret} {
 		s.secrets.Add(secret)
 	}
 	if r.Token != nil {
@@ -425,10 +425,10 @@ func (c *Client) replace(ctx context.Context, r *record, used string, scopes []s
 		r.Token = next
 		return true, nil
 	case errors.As(err, &refusal) && (refusal.Code == "invalid_grant" || refusal.isOfClient()):
-		if refusal.isOfClient() {
+		if refusal.isOfClient() && r.Clients[r.Token.Issuer].ID == reg.ID {
 			delete(r.Clients, r.Token.Issuer)
 		}
-		r.Token, r.Ended = nil, true
+		r.Token, r.Former, r.Ended = nil, registration{}, true
 		return true, c.loginError("its login has ended", nil)
 	}
 	return false, fmt.Errorf("its token cannot be renewed: %w", err)
@@ -467,6 +467,8 @@ func (c *Client) registered(r *record) registration {
 		return registration{ID: t.Client, Method: methodJWT}
 	case t.Client == c.cfg.ClientMetadata:
 		return registration{ID: t.Client, Method: methodNone}
+	case t.Client == r.Former.ID:
+		return r.Former
 	}
 	return r.Clients[t.Issuer]
 }

@@ -97,7 +97,8 @@ func (c *Client) Ask(ctx context.Context, caller bridge.Principal, cause error, 
 	return c.Login(ctx, wanted.Scopes, Prompt{Open: show})
 }
 
-// keep keeps a client id. Of one in the config only the authorization server is kept.
+// keep keeps a client id. Of one in the config only the authorization server is kept. The one before stays that of the
+// token: no other client can renew or revoke it, and the login for which there is another one may not be finished.
 func (r *record) keep(issuer string, reg registration) {
 	if reg.Redirect == "" {
 		reg = registration{ID: reg.ID}
@@ -105,7 +106,16 @@ func (r *record) keep(issuer string, reg registration) {
 	if r.Clients == nil {
 		r.Clients = map[string]registration{}
 	}
+	if t := r.Token; t != nil && t.Issuer == issuer && t.Client == r.Clients[issuer].ID && t.Client != reg.ID {
+		r.Former = r.Clients[issuer]
+	}
 	r.Clients[issuer] = reg
+}
+
+// forget forgets a client id, but for the token.
+func (r *record) forget(issuer string) {
+	r.keep(issuer, registration{})
+	delete(r.Clients, issuer)
 }
 
 // login is a login under way.
@@ -180,7 +190,7 @@ func (l *login) exchange(ctx context.Context, answer url.Values) error {
 		forgotten := l.registrar.change(ctx, func(r *record) (bool, error) {
 			lost := r.Clients[l.authority.Issuer].ID == l.client.ID // else another login has registered one meanwhile
 			if lost {
-				delete(r.Clients, l.authority.Issuer)
+				r.forget(l.authority.Issuer)
 			}
 			return lost, nil
 		})
@@ -195,7 +205,7 @@ func (l *login) exchange(ctx context.Context, answer url.Values) error {
 // keep keeps the token.
 func (l *login) keep(ctx context.Context) error {
 	return l.change(ctx, func(r *record) (bool, error) {
-		r.Token, r.ResourceMetadata, r.Ended = l.token, l.metadata, false
+		r.Token, r.Former, r.ResourceMetadata, r.Ended = l.token, registration{}, l.metadata, false
 		r.keep(l.authority.Issuer, l.client)
 		return true, nil
 	})

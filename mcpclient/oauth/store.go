@@ -71,6 +71,7 @@ type record struct {
 	Identity         string                  `json:"identity,omitempty"`
 	ResourceMetadata string                  `json:"resourceMetadata,omitempty"` // its URL as the server has named it
 	Clients          map[string]registration `json:"clients,omitempty"`          // by issuer
+	Former           registration            `json:"former,omitzero"`            // that of Token, if Clients has it no more
 	Token            *token                  `json:"token,omitempty"`
 	Ended            bool                    `json:"ended,omitempty"` // there was a token, which can be used and renewed no more
 }
