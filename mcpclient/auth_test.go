@@ -222,7 +222,11 @@ func TestWaiting(t *testing.T) {
 	})
 	defer c.client.Close()
 	c.fails(c.call("ok"), toolformat.Unavailable, "it wants a login")
+	since := c.client.Links()[0].Since
 	c.client.Restart()
+	if again := c.client.Links()[0].Since; since.IsZero() || again != since {
+		t.Errorf("waiting since %v, and not %v", again, since)
+	}
 	if st := c.client.Status(); !st.Waiting() || !strings.HasPrefix(st.Reason, "it wants a login") || st.Retry.IsZero() {
 		t.Errorf("%+v", st)
 	}

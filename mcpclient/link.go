@@ -91,6 +91,7 @@ type link struct {
 	taskOrder map[string][]string // ids of tasks of a principal, by its name, oldest first
 	state     State
 	since     time.Time               // of the state
+	waits     time.Time               // since when it waits, also during attempts; zero if it does not
 	reason    error                   // of the latest failure
 	retry     time.Time               // of the next attempt
 	asks      []string                // client capabilities that the server has needed
@@ -149,6 +150,12 @@ func (l *link) setState(s State, reason error, retryIn time.Duration) {
 		l.since = time.Now()
 	}
 	l.state, l.retry = s, time.Time{}
+	switch {
+	case !l.isWaiting():
+		l.waits = time.Time{}
+	case l.waits.IsZero():
+		l.waits = time.Now()
+	}
 	if retryIn > 0 {
 		l.retry = time.Now().Add(retryIn)
 	}
@@ -180,7 +187,7 @@ func (l *link) notifyChange(kind bridge.ListKind, all bool) {
 func (l *link) status() Status {
 	l.mu.Lock()
 	st := Status{State: l.state, Retry: l.retry, Asks: slices.Clone(l.asks)}
-	if (l.state == Failed || l.state == Connecting) && l.cfg.lacks(l.reason) {
+	if l.isWaiting() {
 		st.State = waiting
 	}
 	if l.reason != nil {
@@ -203,6 +210,11 @@ func (l *link) status() Status {
 		st.Capabilities = wire.Lookup(c.about, "capabilities")
 	}
 	return st
+}
+
+// isWaiting reports whether the link is down for want of credentials of its callers. l.mu is held.
+func (l *link) isWaiting() bool {
+	return (l.state == Failed || l.state == Connecting) && l.cfg.lacks(l.reason)
 }
 
 // count returns the length of a list.

@@ -27,6 +27,9 @@ func (c *Client) Links() []LinkStatus {
 		all[i] = LinkStatus{Status: l.status()}
 		l.mu.Lock()
 		all[i].Since = l.since
+		if l.isWaiting() {
+			all[i].Since = l.waits
+		}
 		for s := range l.sessions {
 			if !s.caller.Operator {
 				all[i].Callers++
