@@ -83,24 +83,22 @@ func (c *Client) Restart() {
 // restartTime bounds how long Restart waits for connections.
 const restartTime = 10 * time.Second
 
-// Recheck calls changed with the Auth of each link that has one. It reports whether the credentials that have changed are
-// its own, and whether they are another's now: links with another's make their connections anew, and those with their own
-// that have failed try again at once.
-func (c *Client) Recheck(changed func(auth any) (own, another bool)) {
-	var links []*link // interrupted when all have been asked about: the first would make another login the one in use, as they share it
+// Recheck calls changed with the Auth of each link that has one. It returns when the credentials came, and since when they are
+// another's; zero means never. Links that failed before the former try again at once. Those that connected, or began to,
+// before the latter make their connections anew.
+func (c *Client) Recheck(changed func(auth any) (came, switched time.Time)) {
 	for _, l := range c.allLinks() {
 		if l.cfg.Auth == nil {
 			continue
 		}
+		came, switched := changed(l.cfg.Auth)
 		l.mu.Lock()
-		failed := l.state == Failed
+		failed := l.state == Failed && l.since.Before(came)
+		others := (l.state == Ready || l.state == Connecting) && l.since.Before(switched)
 		l.mu.Unlock()
-		if own, another := changed(l.cfg.Auth); another || own && failed {
-			links = append(links, l)
+		if failed || others {
+			l.interrupt(errRestarted)
 		}
-	}
-	for _, l := range links {
-		l.interrupt(errRestarted)
 	}
 }
 

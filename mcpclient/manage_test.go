@@ -3,6 +3,7 @@ package mcpclient_test
 import (
 	"context"
 	"net"
+	"net/http"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -178,8 +179,8 @@ func TestRestartEndsCallsOfLostConnection(t *testing.T) {
 	}
 }
 
-// All links with a login that is another's now make their connections anew, although the first of them may make it the one in
-// use for the others, too.
+// TestRecheck: links that connected before the login became another's make their connections anew, those that connected
+// later do not.
 func TestRecheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var greeted atomic.Int32
@@ -193,14 +194,43 @@ func TestRecheck(t *testing.T) {
 		c := openOn(t, network, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP, Auth: &tokens{}})
 		c.works("ok")
 		c.also(bridge.Caller{ID: "other"}).works("ok")
+		time.Sleep(time.Second)
+		switched := time.Now()
+		time.Sleep(time.Second)
+		c.also(bridge.Caller{ID: "later"}).works("ok")
 		before := greeted.Load()
-		c.client.Recheck(func(any) (own, another bool) {
-			synctest.Wait()
-			return true, greeted.Load() == before // which has the login read again, as mcpclient/oauth does
-		})
+		c.client.Recheck(func(any) (came, other time.Time) { return switched, switched })
 		time.Sleep(time.Minute)
-		if again := greeted.Load() - before; before != 2 || again != 2 {
+		if again := greeted.Load() - before; before != 3 || again != 2 {
 			t.Errorf("%d of %d links connect again", again, before)
+		}
+	})
+}
+
+// TestRecheckFailed: a link that failed before credentials came tries again at once, one that has failed with them does not.
+func TestRecheckFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var greeted atomic.Int32
+		network := peer.NewNetwork()
+		o := newOddOn(t, network, func(x *exchange) bool {
+			greeted.Add(1)
+			x.w.WriteHeader(http.StatusUnauthorized)
+			return true
+		})
+		began := time.Now()
+		c := openOn(t, network, mcpclient.Config{URL: o.URL, Transport: mcpclient.HTTP, Auth: &tokens{}, RetryMin: time.Hour, RetryMax: time.Hour})
+		c.fails(c.call("ok"), toolformat.Unavailable, "401")
+		time.Sleep(time.Second)
+		for _, at := range []struct {
+			came  time.Time
+			tries bool
+		}{{time.Time{}, false}, {began.Add(-time.Second), false}, {time.Now(), true}} {
+			before := greeted.Load()
+			c.client.Recheck(func(any) (came, switched time.Time) { return at.came, time.Time{} })
+			time.Sleep(time.Second)
+			if tries := greeted.Load() > before; tries != at.tries {
+				t.Errorf("credentials that came %v: it tries again: %t", at.came, tries)
+			}
 		}
 	})
 }

@@ -105,16 +105,16 @@ func changes(t *testing.T, cfg oauth.Config, key, is string) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		key, value   string
-		own, another bool
+		key, value     string
+		came, switched bool
 	}{
 		{key, is, true, false},
 		{"00", "", false, false},
 		{key, noLogin, true, true},
 		{key, strings.Replace(is, `"login":"`, `"login":"other`, 1), true, true},
 	} {
-		if own, another := client.Changed(c.key, []byte(c.value)); own != c.own || another != c.another {
-			t.Errorf("%s %s: %t, %t", c.key, c.value, own, another)
+		if came, switched := client.Changed(c.key, []byte(c.value)); came.IsZero() == c.came || switched.IsZero() == c.switched {
+			t.Errorf("%s %s: %v, %v", c.key, c.value, came, switched)
 		}
 	}
 }

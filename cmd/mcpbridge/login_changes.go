@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/sha256"
+	"time"
 
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/secret"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/internal/watch"
@@ -26,10 +27,10 @@ func (l *live) heedLogins() {
 		for key, value := range all {
 			known[key] = sha256.Sum256(value)
 		}
-		l.recheck(func(login *oauth.Client) (own, another bool) {
+		l.recheck(func(login *oauth.Client) (came, switched time.Time) {
 			key := login.Key()
 			if before != nil && before[key] == known[key] {
-				return false, false
+				return time.Time{}, time.Time{}
 			}
 			return login.Changed(key, all[key])
 		})
@@ -53,34 +54,18 @@ func (l *live) hasLogins() bool {
 
 // loginChanged has the servers use a login that has changed in the store.
 func (l *live) loginChanged(key string, value []byte) {
-	l.recheck(func(login *oauth.Client) (own, another bool) { return login.Changed(key, value) })
+	l.recheck(func(login *oauth.Client) (came, switched time.Time) { return login.Changed(key, value) })
 }
 
 // recheck has the servers use what has changed of their logins, as changed says.
-func (l *live) recheck(changed func(login *oauth.Client) (own, another bool)) {
-	changed = onceEach(changed)
+func (l *live) recheck(changed func(login *oauth.Client) (came, switched time.Time)) {
 	for _, client := range l.Live.Stack().Clients() {
-		client.Recheck(func(auth any) (own, another bool) {
+		client.Recheck(func(auth any) (came, switched time.Time) {
 			if login, ok := auth.(*oauth.Client); ok {
 				return changed(login)
 			}
-			return false, false
+			return time.Time{}, time.Time{}
 		})
-	}
-}
-
-// onceEach returns a function that calls another one once for each login. Callers have it together: as soon as one of their
-// connections is made anew, the login that has changed is the one in use, which is no other one for the rest.
-func onceEach(changed func(login *oauth.Client) (own, another bool)) func(login *oauth.Client) (own, another bool) {
-	type answer struct{ own, another bool }
-	known := map[*oauth.Client]answer{}
-	return func(login *oauth.Client) (own, another bool) {
-		a, ok := known[login]
-		if !ok {
-			a.own, a.another = changed(login)
-			known[login] = a
-		}
-		return a.own, a.another
 	}
 }
 

@@ -7,8 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/mcpbridge/mcpbridge/mcpclient/oauth"
 )
 
 // cancelAt ends a context when a text is written.
@@ -65,23 +63,5 @@ func TestLoginInVain(t *testing.T) {
 	code := run(t.Context(), []string{"login", "--no-browser", "--upstream", docs.URL + "/mcp"}, streams{in: strings.NewReader(""), out: io.Discard, err: said})
 	if _, last, _ := strings.Cut(said.String(), "mcpbridge: "); code != exitAway || !strings.Contains(last, "refuses the token that "+docs.URL+" has just given: ") || strings.Contains(last, "run mcpbridge login") {
 		t.Errorf("exit code %d, said %s", code, said)
-	}
-}
-
-// All connections that callers have by one login learn that it is another one, also once the first uses that.
-func TestOnceEach(t *testing.T) {
-	asked, one, two := 0, &oauth.Client{}, &oauth.Client{}
-	changed := onceEach(func(*oauth.Client) (own, another bool) {
-		asked++
-		return true, asked == 1
-	})
-	for _, c := range []struct {
-		login   *oauth.Client
-		another bool
-		asked   int
-	}{{one, true, 1}, {one, true, 1}, {two, false, 2}, {one, true, 2}} {
-		if own, another := changed(c.login); !own || another != c.another || asked != c.asked {
-			t.Errorf("own %t, another %t, want %t; asked %d times, want %d", own, another, c.another, asked, c.asked)
-		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -71,7 +70,8 @@ type Client struct {
 	discovered *atomic.Pointer[discovery] // that the Clients of an Exchange share; nil for others
 
 	state      atomic.Pointer[state]     // nil before the first use
-	renewed    atomic.Pointer[token]     // the latest that this Client has got for itself
+	obtained   atomic.Pointer[obtained]  // the latest that this Client has got for itself; nil without one
+	switched   atomic.Pointer[time.Time] // when the login became another one, other than by this Client; nil means never
 	outdated   atomic.Bool               // the store may have another one
 	challenged atomic.Pointer[challenge] // by the latest refusal
 	wanted     atomic.Pointer[LoginError]
@@ -81,13 +81,6 @@ type Client struct {
 	mu       sync.Mutex // guards the fields below
 	renewal  *renewal   // under way, or the latest
 	replaced time.Time  // up to when the replacements of refused tokens are paid for: see mayReplace
-}
-
-// state is a record as it is in use.
-type state struct {
-	*record
-	header  string
-	secrets *bridge.Secrets
 }
 
 // New returns a Client. It fails if the server can have no access tokens.
@@ -145,21 +138,6 @@ func hashed(text string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// adopt makes a record the one in use.
-func (c *Client) adopt(r *record) {
-	s := &state{record: r, header: r.Token.header(), secrets: &bridge.Secrets{}}
-	for _, secret := range []string{c.cfg.ClientSecret, c.cfg.Assertion, r.Clients[r.issuer()].Secret, r.Former.Secret} {
-		s.secrets.Add(secret)
-	}
-	if r.Token != nil {
-		s.secrets.Add(r.Token.Access)
-		s.secrets.Add(r.Token.Refresh)
-	}
-	if before := c.state.Swap(s); before != nil && r.Token != nil && s.header != before.header {
-		c.wanted.Store(nil)
-	}
-}
-
 // issuer returns the issuer of the token; "" without one.
 func (r *record) issuer() string {
 	if r.Token == nil {
@@ -168,52 +146,8 @@ func (r *record) issuer() string {
 	return r.Token.Issuer
 }
 
-// current returns the state, which is read from the store at first, and again if fresh is true.
-func (c *Client) current(fresh bool) (*state, error) {
-	if s := c.state.Load(); s != nil && !fresh && !c.outdated.Load() {
-		return s, nil
-	}
-	c.outdated.Store(false)
-	r, err := c.load()
-	if err != nil {
-		return nil, err
-	}
-	c.adopt(r)
-	return c.state.Load(), nil
-}
-
 // Key returns the key of the Client's record in the store.
 func (c *Client) Key() string { return c.key }
-
-// Reset makes the Client look into the store at its next use: another process may have changed that.
-func (c *Client) Reset() { c.outdated.Store(true) }
-
-// Changed is Reset for a record of the store that has changed, if it is the Client's own. It also reports whether the
-// login in use is another one then, or none: connections that were made with it are still those of who had logged in. A
-// record of the same key that is for another config changes nothing: two configs would take turns to get tokens. Nor does
-// a token that the Client has got for itself: a connection that has failed with it would be tried again at once.
-func (c *Client) Changed(key string, value []byte) (own, another bool) {
-	s := c.state.Load()
-	if key != c.key || s == nil { // its first use looks into the store
-		return key == c.key, false
-	}
-	var r record
-	_ = json.Unmarshal(value, &r) // what is no record has no token
-	was, is := s.Token, r.Token
-	if is != nil && !c.mayUse(is) {
-		return false, false
-	}
-	c.Reset()
-	switch renewed := c.renewed.Load(); {
-	case is != nil && renewed != nil && is.Access == renewed.Access && is.Login == renewed.Login:
-		return false, false
-	case was == nil || is == nil:
-		return true, was != is
-	case c.cfg.Grant != Code: // nobody has logged in
-		return true, false
-	}
-	return true, was.Login != is.Login || was.Issuer != is.Issuer || was.Subject != is.Subject
-}
 
 func (c *Client) hide(text string) string {
 	if s := c.state.Load(); s != nil {
@@ -382,13 +316,7 @@ func (c *Client) renew(ctx context.Context, used string, scopes []string, refuse
 		go func() {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewTime)
 			defer cancel()
-			err := c.change(ctx, func(r *record) (bool, error) {
-				save, err := c.replace(ctx, r, used, scopes, refused)
-				if save {
-					c.renewed.Store(r.Token)
-				}
-				return save, err
-			})
+			err := c.change(ctx, func(r *record) (bool, error) { return c.replace(ctx, r, used, scopes, refused) })
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			n.err, n.end = err, time.Now()

@@ -12,6 +12,7 @@
 //
 //	exchange      tokens for those of callers
 //	client        Config, Client, the token of requests, and what follows a refusal
+//	state         the record in use, and what follows when it has changed
 //	login         a person's login by authorization code, logout
 //	callback      the address to which the browser returns, and the answer of the authorization server
 //	grant         requests to the token endpoint

@@ -149,7 +149,12 @@ func (c *Client) change(ctx context.Context, f func(*record) (save bool, err err
 	if err != nil {
 		return err
 	}
+	before := r.Token
 	save, err := f(r)
+	own := r.Token != before
+	if own && r.Token != nil { // before it is saved, of which Changed is told
+		c.obtained.Store(&obtained{r.Token, time.Now()})
+	}
 	if save {
 		raw, bad := json.Marshal(r)
 		if bad == nil {
@@ -160,7 +165,7 @@ func (c *Client) change(ctx context.Context, f func(*record) (save bool, err err
 		}
 	}
 	if save || err == nil {
-		c.adopt(r)
+		c.adopt(r, own)
 	}
 	return err
 }

@@ -91,9 +91,7 @@ func TestChangedToken(t *testing.T) {
 	if again, err := other.Refused(t.Context(), "Bearer access-1", 401, refusal("Bearer"), false); !again {
 		t.Fatal(err)
 	}
-	if own, another := c.Changed(c.key, store.all[c.key]); !own || another {
-		t.Errorf("own %t, another %t", own, another)
-	}
+	wantChanged(t, c, store, true, false)
 	if value, err := c.Authorization(t.Context()); value != "Bearer access-2" {
 		t.Errorf("%q, %v", value, err)
 	}
@@ -113,8 +111,8 @@ func TestChangedOfOther(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if own, another := c.Changed(c.Key(), store.all[c.Key()]); own || another || c.Key() != other.Key() {
-		t.Errorf("own %t, another %t", own, another)
+	if wantChanged(t, c, store, false, false); c.Key() != other.Key() {
+		t.Error("they have different keys")
 	}
 	if value, err := c.Authorization(t.Context()); value != "Bearer access-1" {
 		t.Errorf("%q, %v", value, err)
@@ -135,27 +133,68 @@ func TestChangedAfterStatus(t *testing.T) {
 	if status, err := c.Status(); err != nil || status == nil || c.Wanted() != nil {
 		t.Errorf("%+v, %v; %v", status, err, c.Wanted())
 	}
-	if own, another := c.Changed(c.Key(), store.all[c.Key()]); !own || !another {
-		t.Errorf("own %t, another %t", own, another)
-	}
+	wantChanged(t, c, store, true, true)
 	if value, err := c.Authorization(ctx); value != "Bearer access-2" {
 		t.Errorf("%q, %v", value, err)
 	}
 }
 
-// TestChangedByItself tells no connection to try a token that the Client has got for it, which a server that refuses all
-// would have replaced at once.
+// TestChangedWhileUsed: connections that were made with the login before are made anew also where one has made the login
+// the one in use before that is told, and where another program has renewed it since, but not those that have this login.
+func TestChangedWhileUsed(t *testing.T) {
+	f, store, ctx := newFake(t), newMemory(), t.Context()
+	c, other := f.client(t, store), f.client(t, store)
+	if err := c.Login(ctx, nil, agree(t)); err != nil {
+		t.Fatal(err)
+	}
+	made := time.Now()
+	if err := other.Login(ctx, nil, agree(t)); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := c.Refused(ctx, "Bearer access-1", 401, refusal("Bearer"), false); !again {
+		t.Fatal(err)
+	}
+	later := time.Now()
+	for range 2 {
+		if _, switched := c.Changed(c.Key(), store.all[c.Key()]); switched.Before(made) || switched.After(later) {
+			t.Errorf("switched at %v, and not between %v and %v", switched, made, later)
+		}
+		if again, err := other.Refused(ctx, "Bearer access-2", 401, refusal("Bearer"), false); !again {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestChangedByItself tells no connection to try a token that it has failed with, which a server that refuses all would
+// have replaced at once, but those that failed before the Client got that. The end of a login that cannot be renewed ends no
+// connection.
 func TestChangedByItself(t *testing.T) {
-	f, store := newFake(t), newMemory()
-	c := f.client(t, store, func(cfg *Config) { cfg.Grant, cfg.ClientID, cfg.ClientSecret = ClientCredentials, "id", "s3cret" })
-	if _, err := c.Authorization(t.Context()); err != nil {
+	f, store, ctx := newFake(t), newMemory(), t.Context()
+	c := f.client(t, store)
+	if err := c.Login(ctx, nil, agree(t)); err != nil {
 		t.Fatal(err)
 	}
-	if again, err := c.Refused(t.Context(), "Bearer access-1", 401, refusal("Bearer"), false); !again {
-		t.Fatal(err)
+	for _, refuses := range []bool{false, true} {
+		if refuses {
+			f.grant = func(url.Values) (int, string) { return 400, `{"error":"invalid_grant"}` }
+		}
+		failed := time.Now()
+		if again, err := c.Refused(ctx, c.state.Load().header, 401, refusal("Bearer"), false); again == refuses {
+			t.Fatal(err)
+		}
+		after := time.Now()
+		if came, switched := c.Changed(c.Key(), store.all[c.Key()]); came.Before(failed) || !refuses && came.After(after) || !switched.IsZero() {
+			t.Errorf("came at %v, switched at %v", came, switched)
+		}
 	}
-	if own, another := c.Changed(c.Key(), store.all[c.Key()]); own || another {
-		t.Errorf("own %t, another %t", own, another)
+}
+
+// wantChanged tells a client of its record in a store.
+func wantChanged(t *testing.T, c *Client, store *memory, came, switched bool) {
+	t.Helper()
+	begun := time.Now()
+	if at, other := c.Changed(c.Key(), store.all[c.Key()]); at.Before(begun) == came || other.Before(begun) == switched {
+		t.Errorf("it came at %v, switched at %v", at, other)
 	}
 }
 
