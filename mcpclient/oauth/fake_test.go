@@ -1,13 +1,11 @@
 package oauth
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -135,46 +133,8 @@ func agree(t *testing.T) Prompt {
 	}}
 }
 
-// memory is a Store.
-type memory struct {
-	mu    sync.Mutex // guards all
-	all   map[string][]byte
-	locks sync.Map // of *sync.Mutex
-}
-
-func newMemory() *memory { return &memory{all: map[string][]byte{}} }
-
-func (m *memory) Load(key string) ([]byte, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.all[key], nil
-}
-
-func (m *memory) All() (map[string][]byte, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return maps.Clone(m.all), nil
-}
-
-func (m *memory) Save(key string, value []byte) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.all[key] = value
-	return nil
-}
-
-func (m *memory) Delete(key string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.all, key)
-	return nil
-}
-
-func (m *memory) Lock(_ context.Context, key string) (func(), error) {
-	l, _ := m.locks.LoadOrStore(key, &sync.Mutex{})
-	l.(*sync.Mutex).Lock()
-	return l.(*sync.Mutex).Unlock, nil
-}
+// newMemory returns a Store.
+func newMemory() *transient { return &transient{all: map[string][]byte{}} }
 
 // wantError fails unless an error has a text.
 func wantError(t *testing.T, err error, text string) {

@@ -190,7 +190,7 @@ func TestChangedByItself(t *testing.T) {
 }
 
 // wantChanged tells a client of its record in a store.
-func wantChanged(t *testing.T, c *Client, store *memory, came, switched bool) {
+func wantChanged(t *testing.T, c *Client, store *transient, came, switched bool) {
 	t.Helper()
 	begun := time.Now()
 	if at, other := c.Changed(c.Key(), store.all[c.Key()]); at.Before(begun) == came || other.Before(begun) == switched {

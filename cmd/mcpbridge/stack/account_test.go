@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"html"
 	"io"
-	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/cookiejar"
@@ -23,6 +22,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
+	"github.com/mcpbridge/mcpbridge/mcpclient/oauth/providertest"
 	"github.com/mcpbridge/mcpbridge/toolformat"
 )
 
@@ -107,45 +107,6 @@ func (b *bank) serve(w http.ResponseWriter, r *http.Request) {
 	stack.ServeTools(w, r, holder, "whoami", "connect_account")
 }
 
-// memory is an oauth.Store.
-type memory struct {
-	mu  sync.Mutex // guards all
-	all map[string][]byte
-
-	locks sync.Mutex
-}
-
-func (m *memory) Load(key string) ([]byte, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.all[key], nil
-}
-
-func (m *memory) All() (map[string][]byte, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return maps.Clone(m.all), nil
-}
-
-func (m *memory) Save(key string, value []byte) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.all[key] = value
-	return nil
-}
-
-func (m *memory) Delete(key string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.all, key)
-	return nil
-}
-
-func (m *memory) Lock(context.Context, string) (func(), error) {
-	m.locks.Lock()
-	return m.locks.Unlock, nil
-}
-
 // accountWorld is a bridge in front of a bank, and its pages.
 type accountWorld struct {
 	*testing.T
@@ -153,11 +114,11 @@ type accountWorld struct {
 	pages *httptest.Server
 	ended atomic.Pointer[func()] // is called when a browser has gone; may be nil
 	stack *stack.Stack
-	store *memory
+	store *providertest.Memory
 }
 
 func newAccountWorld(t *testing.T) *accountWorld {
-	w := &accountWorld{T: t, bank: newBank(t), store: &memory{all: map[string][]byte{}}}
+	w := &accountWorld{T: t, bank: newBank(t), store: &providertest.Memory{}}
 	pool := stack.NewPool()
 	t.Cleanup(func() { pool.Close() })
 	w.pages = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {

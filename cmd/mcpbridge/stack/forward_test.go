@@ -13,6 +13,7 @@ import (
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/stack"
+	"github.com/mcpbridge/mcpbridge/mcpclient/oauth/providertest"
 	"github.com/mcpbridge/mcpbridge/mcpserver"
 	"github.com/mcpbridge/mcpbridge/mcpserver/auth"
 )
@@ -74,7 +75,7 @@ func forwarding(t *testing.T, handler http.HandlerFunc, forwards bool) string {
 	t.Cleanup(upstream.Close)
 	s, err := stack.New(&config.Config{Servers: []config.Server{
 		{Name: "with", URL: upstream.URL + "/a", Forward: forwards}, {Name: "without", URL: upstream.URL + "/b"},
-	}}, stack.Options{Credentials: &memory{all: map[string][]byte{}}})
+	}}, stack.Options{Credentials: &providertest.Memory{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +150,7 @@ func TestWaiting(t *testing.T) {
 		{Name: "exchange", URL: b.URL + "/mcp", Required: true, OAuth: config.OAuth{OfCaller: true, ClientID: "bridge", ClientSecret: "not-so-secret"}},
 		{Name: "identity", URL: b.URL + "/mcp", Required: true, PerIdentity: true},
 		{Name: "shared", URL: b.URL + "/mcp"},
-	}, Auth: config.Auth{Issuer: b.URL}}, stack.Options{Credentials: &memory{all: map[string][]byte{}}})
+	}, Auth: config.Auth{Issuer: b.URL}}, stack.Options{Credentials: &providertest.Memory{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +176,7 @@ func TestRequiredAccount(t *testing.T) {
 	b := newBank(t)
 	for address, ok := range map[string]bool{b.URL: true, "http://127.0.0.1:1": false} {
 		s, err := stack.New(&config.Config{Servers: []config.Server{{Name: "bank", URL: address + "/mcp", Required: true, PerIdentity: true}}},
-			stack.Options{Credentials: &memory{all: map[string][]byte{}}})
+			stack.Options{Credentials: &providertest.Memory{}})
 		if err != nil {
 			t.Fatal(err)
 		}
