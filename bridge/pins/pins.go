@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -118,28 +119,23 @@ func (p *Pins) Problems() (all []bridge.Problem) {
 	if b := p.book.Load(); b != nil && b.unkept != nil {
 		all = append(all, bridge.Problem{Text: notKept(b.unkept)})
 	}
-	for kind := range pinnedKinds() {
-		if v := p.last[kind].Load(); v != nil {
-			all = append(all, v.problems...)
-		}
-	}
-	if problem := p.text.Load(); problem != nil {
-		all = append(all, *problem)
-	}
-	return all
+	return append(all, p.held()...)
 }
 
 // Held returns how many definitions of the last lists are held back.
-func (p *Pins) Held() (n int) {
+func (p *Pins) Held() int { return len(p.held()) }
+
+// held names what is held back of the last lists.
+func (p *Pins) held() (all []bridge.Problem) {
 	for kind := range pinnedKinds() {
-		if v := p.last[kind].Load(); v != nil {
-			n += len(v.problems)
+		if v := p.last[kind].Load(); v != nil && !(v.book.fault != nil && slices.Contains(all, v.problems[0])) {
+			all = append(all, v.problems...)
 		}
 	}
-	if p.text.Load() != nil {
-		n++
+	if problem := p.text.Load(); problem != nil && !slices.Contains(all, *problem) {
+		all = append(all, *problem)
 	}
-	return n
+	return all
 }
 
 // instructions returns the instructions of the server as they were accepted.
@@ -157,6 +153,9 @@ func (p *Pins) instructions(text string) string {
 		return text
 	}
 	problem := bridge.Problem{Text: fmt.Sprintf("the instructions are held back: they have changed since they were accepted (%s)", p.opts.Command)}
+	if b.fault != nil {
+		problem = unknown(b.fault, p.opts.Command)
+	}
 	p.text.Store(&problem)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -306,7 +305,7 @@ func (b *Book) clone() *Book {
 func newView(kind bridge.ListKind, l *bridge.List, b *book, command string) *view {
 	v := &view{from: l, list: l, book: b, held: map[string]bool{}}
 	if b.fault != nil {
-		v.problems = []bridge.Problem{{Text: fmt.Sprintf("all %s are held back, as what was accepted cannot be read: %v (%s)", kind.Member(), b.fault, command), LeftOut: true}}
+		v.problems = []bridge.Problem{unknown(b.fault, command)}
 	}
 	differs := sha256.New() // what the list differs in: callers with different lists may change the book at each look
 	for _, it := range l.Items {
@@ -326,6 +325,11 @@ func newView(kind bridge.ListKind, l *bridge.List, b *book, command string) *vie
 		v.list = l.Derive([sha256.Size]byte(differs.Sum(nil)), func(it bridge.Item) (bridge.Item, bool) { return b.accepted(kind, it) })
 	}
 	return v
+}
+
+// unknown is the problem of every list, and of the instructions, while it is not known what was accepted.
+func unknown(fault error, command string) bridge.Problem {
+	return bridge.Problem{Text: fmt.Sprintf("all is held back, as what was accepted cannot be read: %v (%s)", fault, command), LeftOut: true}
 }
 
 // heldBack says that a tool or prompt is held back, and why.

@@ -427,12 +427,16 @@ func TestTwoPrograms(t *testing.T) {
 // A store that cannot be read holds all back; one that cannot be written serves until the program ends.
 func TestFaultyStore(t *testing.T) {
 	for _, text := range []string{"{", `[]`, `{"tools":{"a":null}}`, `{"tools":{"a":{}}}`, `{"tools":1}`, ""} {
-		src := &server{}
+		src := &server{about: "{}"}
 		src.set(bridge.Tools, tool("a", "adds"))
 		p := wrap(src, &store{text: []byte(text)})
 		s := open(t, p, nil)
-		if got := list(t, s, bridge.Tools); got != `{"tools":[]}` || len(p.Problems()) != 1 {
-			t.Errorf("%s: %s, %v", text, got, p.Problems())
+		if got := list(t, s, bridge.Tools) + list(t, s, bridge.Prompts); got != `{"tools":[]}{"prompts":[]}` {
+			t.Errorf("%s: %s", text, got)
+		}
+		s.Do(t.Context(), &bridge.Request{Method: wire.MethodDiscover})
+		if all := p.Problems(); len(all) != 1 || p.Held() != 1 || !all[0].LeftOut || !strings.HasPrefix(all[0].Text, "all is held back, as what was accepted cannot be read: ") {
+			t.Errorf("%s: %v, %d held back", text, all, p.Held())
 		}
 		if got := call(s, wire.MethodToolsCall, "a"); !strings.HasPrefix(got, "denied") {
 			t.Errorf("%s: %s", text, got)
