@@ -172,6 +172,27 @@ func TestKeptLater(t *testing.T) {
 	}
 }
 
+// What one could not keep the next one knows, which wraps the server once the config has changed.
+func TestMemory(t *testing.T) {
+	src, kept, memory := &server{}, &full{err: errFull}, &pins.Memory{}
+	next := func() bridge.Session {
+		return open(t, pins.New(src, pins.Options{Store: kept, Memory: memory}), nil)
+	}
+	src.set(bridge.Tools, tool("a", "adds"))
+	first := list(t, next(), bridge.Tools)
+	src.set(bridge.Tools, tool("a", "poison"))
+	for range 2 {
+		if got := list(t, next(), bridge.Tools); got != first {
+			t.Errorf("the tools become %s", got)
+		}
+		kept.err = nil
+	}
+	kept.accept(t, "a")
+	if got := list(t, next(), bridge.Tools); !strings.Contains(got, "poison") {
+		t.Errorf("accepted, and the tools are %s", got)
+	}
+}
+
 var errFull = errors.New("no space left on device")
 
 // full is a store that cannot be written while it has an error.

@@ -34,8 +34,16 @@ type Options struct {
 	Command string       // shows what is held back, as messages say
 	Log     *slog.Logger // nil discards
 
+	// Memory is that of all who wrap the server in this program; nil means that there is nobody else.
+	Memory *Memory
+
 	// PerCaller says that the server shows its callers different lists: what one does not see, others may.
 	PerCaller bool
+}
+
+// A Memory has what the Store of a server could not keep. Its zero value has nothing.
+type Memory struct {
+	unkept atomic.Pointer[book] // nil if the store has all
 }
 
 // Pins is the wrapper of one server. It may be used from many goroutines.
@@ -71,8 +79,10 @@ type view struct {
 
 // New wraps the source of a server.
 func New(source bridge.Source, opts Options) *Pins {
-	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
-	return &Pins{source: source, opts: opts, logged: map[string]bool{}, past: history{}}
+	opts.Log, opts.Memory = cmp.Or(opts.Log, slog.New(slog.DiscardHandler)), cmp.Or(opts.Memory, &Memory{})
+	p := &Pins{source: source, opts: opts, logged: map[string]bool{}, past: history{}}
+	p.book.Store(opts.Memory.unkept.Load())
+	return p
 }
 
 // Open implements bridge.Source.
@@ -262,6 +272,11 @@ func (p *Pins) note(kind bridge.ListKind, l *bridge.List, complete bool) *book {
 		noted = &book{Book: copied, unkept: err, sum: b.sum}
 	}
 	p.book.Store(noted)
+	if noted.unkept == nil {
+		p.opts.Memory.unkept.Store(nil)
+	} else {
+		p.opts.Memory.unkept.Store(noted)
+	}
 	return noted
 }
 

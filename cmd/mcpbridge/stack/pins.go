@@ -29,10 +29,22 @@ func (s *Stack) pin(source bridge.Source, server *config.Server, opts *Options) 
 		Store:     store,
 		Command:   commandFor(s.cfg, "pins", server.Name, ""),
 		Log:       s.log.With("server", server.Name),
+		Memory:    s.pool.memory(s.cfg.Path, server.Name),
 		PerCaller: server.PerIdentity || server.Forward || server.OAuth.OfCaller,
 	})
 	s.pins[server.Name] = p
 	return p
+}
+
+// memory returns what of a server of a config is known to this program only.
+func (p *Pool) memory(config, server string) *pins.Memory {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := [2]string{config, server}
+	if p.memories[key] == nil {
+		p.memories[key] = &pins.Memory{}
+	}
+	return p.memories[key]
 }
 
 // seen returns a server as its callers see it.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/pins"
 	"github.com/mcpbridge/mcpbridge/bridge/policy"
 	"github.com/mcpbridge/mcpbridge/bridge/process"
 	"github.com/mcpbridge/mcpbridge/bridge/rates"
@@ -49,14 +50,15 @@ type Pool struct {
 	lending    *web.Lending
 	saved      atomic.Int64 // how often files of lists have been written, about
 
-	mu      sync.Mutex // guards clients, and their users, and placed
-	clients map[[sha256.Size]byte]*pooled
-	placed  map[string]*mcpclient.Client // of the servers that this node runs for all, by name
+	mu       sync.Mutex // guards clients, and their users, and what follows
+	clients  map[[sha256.Size]byte]*pooled
+	placed   map[string]*mcpclient.Client // of the servers that this node runs for all, by name
+	memories map[[2]string]*pins.Memory   // of servers with "pin", by config and name
 }
 
 // NewPool returns a Pool without clients.
 func NewPool() *Pool {
-	return &Pool{id: rand.Text(), supervisor: process.NewSupervisor(), lending: web.NewLending(), Approvals: policy.NewDesk(policy.DeskOptions{}), clients: map[[sha256.Size]byte]*pooled{}, placed: map[string]*mcpclient.Client{}}
+	return &Pool{id: rand.Text(), supervisor: process.NewSupervisor(), lending: web.NewLending(), Approvals: policy.NewDesk(policy.DeskOptions{}), clients: map[[sha256.Size]byte]*pooled{}, placed: map[string]*mcpclient.Client{}, memories: map[[2]string]*pins.Memory{}}
 }
 
 // Lending has the tools that clients lend, which Stacks show if their config allows it.
