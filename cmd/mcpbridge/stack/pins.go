@@ -63,6 +63,25 @@ func (s *Stack) define(st *ServerState) {
 	}
 }
 
+// mostHeld bounds how many definitions of a server Problems names, of each kind of Problem.
+const mostHeld = 10
+
+// heldProblems names what is held back of a server, and counts what there is beyond mostHeld.
+func (s *Stack) heldProblems(server string) (all []bridge.Problem) {
+	counts := map[bool]int{} // by LeftOut
+	for _, p := range s.heldBack(server) {
+		if counts[p.LeftOut]++; counts[p.LeftOut] <= mostHeld {
+			all = append(all, p)
+		}
+	}
+	for _, leftOut := range []bool{false, true} {
+		if more := counts[leftOut] - mostHeld; more > 0 {
+			all = append(all, bridge.Problem{Text: fmt.Sprintf("%d more held back (%s)", more, commandFor(s.cfg, "pins", server, "")), LeftOut: leftOut})
+		}
+	}
+	return all
+}
+
 // heldBack names what is held back of a server.
 func (s *Stack) heldBack(server string) []bridge.Problem {
 	if p := s.pins[server]; p != nil {

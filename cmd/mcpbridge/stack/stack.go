@@ -573,7 +573,7 @@ func (s *Stack) Problems() []bridge.Problem {
 		}
 	}
 	for _, c := range s.clients {
-		for _, p := range s.heldBack(c.Name()) {
+		for _, p := range s.heldProblems(c.Name()) {
 			p.Text = c.Name() + ": " + p.Text
 			all = append(all, p)
 		}
