@@ -305,10 +305,11 @@ func (s *pinnedServer) printAccepted(w io.Writer, all []heldBack, asJSON bool) e
 	return nil
 }
 
-// tellReload makes what runs for the config in a file read it anew, which is not an error where nothing runs.
+// tellReload makes what runs for the config in a file read it anew, which is not an error where nothing runs. What is
+// too busy for that now does so later.
 func (f *sourceFlags) tellReload(ctx context.Context, config string) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	r := &remote{sourceFlags: f, config: config, patience: tellTime}
-	_, _ = r.ask(ctx, &daemon.Command{Name: "reload"}, func([]byte) error { return nil })
+	_, _ = r.ask(ctx, &daemon.Command{Name: "reload", Notice: true}, func([]byte) error { return nil })
 }

@@ -57,6 +57,7 @@ type Command struct {
 	Last   int    `json:"last,omitempty"`   // of logs: how many lines; negative means all
 	Follow bool   `json:"follow,omitempty"` // of logs: what comes, too
 	All    bool   `json:"all,omitempty"`    // of ps: the other nodes of its cluster, too
+	Notice bool   `json:"notice,omitempty"` // it is carried out also once who has sent it is not there to be welcomed
 
 	ID     string          `json:"id,omitempty"`     // of decide: the approval
 	Answer json.RawMessage `json:"answer,omitempty"` // of decide

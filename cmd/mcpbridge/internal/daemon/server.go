@@ -133,7 +133,7 @@ func (s *Server) serve(ctx context.Context, conn net.Conn, count func(n int)) {
 		return
 	}
 	if hello.Command != nil {
-		if err := s.welcome(conn, nil); err == nil {
+		if err := s.welcome(conn, nil); err == nil || hello.Command.Notice {
 			s.command(ctx, conn, hello.Command)
 		}
 		return

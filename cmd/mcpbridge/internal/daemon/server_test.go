@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -67,6 +68,32 @@ func TestWindowLeavesAtOnce(t *testing.T) {
 	dialRaw(t, place, `{"mcpbridge":1}`+"\n").Close()
 	close(left)
 	<-freed
+}
+
+// TestNotice holds that of the commands whose senders have left the notices are carried out.
+func TestNotice(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("nobody can connect to a pipe before there is an Accept")
+	}
+	place := newPlace(t)
+	ln, release, err := place.Listen(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	for _, line := range []string{`{"mcpbridge":1,"command":{"name":"stop"}}`, `{"mcpbridge":1,"command":{"name":"reload","notice":true}}`} {
+		dialRaw(t, place, line+"\n").Close()
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var done []string
+	s := &Server{Command: func(_ context.Context, command *Command, _ io.Writer) error {
+		done = append(done, command.Name)
+		cancel()
+		return nil
+	}}
+	if err := s.Serve(ctx, ln); err != nil || len(done) != 1 || done[0] != "reload" {
+		t.Errorf("%v are carried out: %v", done, err)
+	}
 }
 
 // TestOutOfFiles holds that a daemon goes on when it had too many open files for a connection.
