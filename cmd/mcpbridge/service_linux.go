@@ -95,8 +95,9 @@ func (u *unit) install(ctx context.Context) (done string, err error) {
 		return "", err
 	}
 	for name, text := range u.texts(executable) {
-		if err := file.Update(filepath.Join(u.folder, name), func([]byte) ([]byte, error) { return []byte(text), nil }, nil); err != nil {
-			return "", err
+		path := filepath.Join(u.folder, name)
+		if err := file.Update(path, func([]byte) ([]byte, error) { return []byte(text), nil }, nil); err != nil {
+			return "", namedError(path, err)
 		}
 	}
 	if err := systemctl(ctx, "daemon-reload"); err != nil { // there is no systemd that could use them
