@@ -19,24 +19,33 @@ type Policy struct {
 func (p *Policy) processes() int { return cmp.Or(p.Processes, DefaultProcesses) }
 func (p *Policy) memory() int64  { return cmp.Or(p.Memory, DefaultMemory) }
 
-// Changes returns the first path of Write through which the program may change one of these files and folders, or a
-// symbolic link on the way to one; "" if there is none.
-func (p *Policy) Changes(paths ...string) string {
+// Changes returns the first path of Write through which the program may change one of these files and folders, which
+// [Ways] has returned; "" if there is none.
+func (p *Policy) Changes(ways []string) string {
 	for _, written := range p.Write {
 		folder := written
 		if real, err := filepath.EvalSymlinks(written); err == nil {
 			folder = real
 		}
-		for _, path := range paths {
-			for links := 0; path != "" && links < maxLinks; links++ {
-				if below, err := filepath.Rel(folder, path); err == nil && filepath.IsLocal(below) {
-					return written
-				}
-				path = followed(path)
+		for _, path := range ways {
+			if below, err := filepath.Rel(folder, path); err == nil && filepath.IsLocal(below) {
+				return written
 			}
 		}
 	}
 	return ""
+}
+
+// Ways returns the paths, and each again for every symbolic link on the way to it, with the target in place of the
+// link: whoever may change one of these may change what a path leads to.
+func Ways(paths []string) (all []string) {
+	for _, path := range paths {
+		for links := 0; path != "" && links < maxLinks; links++ {
+			all = append(all, path)
+			path = followed(path)
+		}
+	}
+	return all
 }
 
 // maxLinks bounds the symbolic links on the way to a path, which may lead in a circle.

@@ -107,20 +107,27 @@ type boxed struct {
 	policy *sandbox.Policy
 }
 
-// checkSandboxes warns of a sandbox in which a server can change the config, and with it the sandbox, or definitions of
-// tools, which run commands without it.
+// checkSandboxes warns of a sandbox in which a server can change the config, and with it the sandbox, definitions of
+// tools, which run commands without it, or pins and tokens.
 func (c *Config) checkSandboxes(d *decoder) {
+	if len(d.boxed) == 0 {
+		return
+	}
+	own := c.Own()
 	for _, b := range d.boxed {
-		if path := b.policy.Changes(c.Own()...); path != "" {
-			d.warnf(b.n.key(), "its sandbox lets it change %s, and so this config or definitions of tools, which say what it may do: keep these elsewhere", path)
+		if path := b.policy.Changes(own); path != "" {
+			d.warnf(b.n.key(), "its sandbox lets it change %s, and so this config, definitions of tools or the state of the bridge, which say what it may do: keep these elsewhere", path)
 		}
 	}
 }
 
-// Own returns absolute files and folders that say what tools may do: a program that may change one of them can do whatever
-// the user of the bridge can.
+// Own returns absolute files and folders that say what tools may do, and the ways to them, for
+// [sandbox.Policy.Changes]: a program that may change one of them can do whatever the user of the bridge can.
 func (c *Config) Own() []string {
 	all := []string{c.Dir, filepath.Join(c.Dir, filepath.Base(c.Path))}
+	if state, err := file.State(""); err == nil { // without a home nothing is kept there
+		all = append(all, state)
+	}
 	for _, d := range c.Tools {
 		if d.Files == "" {
 			continue
@@ -132,7 +139,7 @@ func (c *Config) Own() []string {
 		}
 		all = append(append(all, folder), files...)
 	}
-	return all
+	return sandbox.Ways(all)
 }
 
 // guardPreset warns of a preset that does not find what its server is to change, which is then nothing.

@@ -99,7 +99,7 @@ func TestChangesDefinitions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(st.Warnings(), "\n"); !strings.Contains(got, "tool t: /local/sandbox/write: the program can change "+other+", and so the config or definitions of tools") {
+	if got := strings.Join(st.Warnings(), "\n"); !strings.Contains(got, "tool t: /local/sandbox/write: the program can change "+other+", and so the config, definitions of tools or the state of the bridge") {
 		t.Errorf("warnings: %q", got)
 	}
 }
