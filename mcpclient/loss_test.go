@@ -35,7 +35,7 @@ func TestUnusableAnswers(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		waiting := make(chan bridge.Reply, 1)
 		for how, want := range map[string]string{
-			"too deep": "nested too deep", "not UTF-8": "UTF-8", "byte order mark": "not JSON", "NUL": "instead of NUL", "UTF-16": "is it UTF-16?",
+			"too deep": "nested too deep", "not UTF-8": "UTF-8", "byte order mark": "not JSON", "NUL": "instead of NUL", "UTF-16": "is it UTF-16?", "UTF-16 with its mark": "(UTF-8 is needed)",
 			"too long": "limits.messageBytes", "too long, id last": "limits.messageBytes", "too long, no id": "limits.messageBytes",
 		} {
 			c.fails(c.call(how), toolformat.Internal, want)

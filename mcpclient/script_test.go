@@ -90,7 +90,7 @@ func (s *script) misanswer(c *peer.Call) {
 	case "long":
 		c.Say(`{"jsonrpc":"2.0","method":"x","params":{"a":"` + strings.Repeat("x", 70<<10) + `"}}`)
 		done(c)
-	case "too deep", "not UTF-8", "byte order mark", "NUL", "UTF-16", "too long", "too long, id last", "too long, no id":
+	case "too deep", "not UTF-8", "byte order mark", "NUL", "UTF-16", "UTF-16 with its mark", "too long", "too long, id last", "too long, no id":
 		c.Say(unusable(c.Name(), id))
 	case "twin": // what cannot be used is not the answer
 		c.Say(`{"jsonrpc":"2.0","id":` + id + `,"method":"ping","params":{"a":"` + "\xff\"}}")
@@ -147,6 +147,8 @@ func unusable(how, id string) string {
 		return "\x00\x00" + begin + `"}}`
 	case "UTF-16":
 		return strings.Join(strings.Split(begin+`"}}`, ""), "\x00") + "\x00"
+	case "UTF-16 with its mark":
+		return "\xff\xfe" + unusable("UTF-16", id)
 	case "too long, id last":
 		return `{"result":{"content":"` + text + `\"id\":7}"},"jsonrpc":"2.0", "id": ` + id + ` }`
 	case "too long, no id":

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcpbridge/mcpbridge/bridge/process"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
+	"github.com/mcpbridge/mcpbridge/bridge/wire/lenient"
 )
 
 const (
@@ -120,7 +121,7 @@ func (s *stdio) ended(err error, printed string) error {
 
 // mayBeMessage reports whether a line begins as a message does, or a batch, but for what is in front of it or between its bytes.
 func mayBeMessage(line []byte) bool {
-	line = bytes.TrimLeft(bytes.TrimPrefix(line, []byte("\uFEFF")), " \t\x00")
+	line = bytes.TrimLeft(lenient.WithoutMark(line), " \t\x00")
 	if rest, ok := bytes.CutPrefix(line, []byte("[")); ok {
 		line = bytes.TrimLeft(rest, " \t\x00")
 	}

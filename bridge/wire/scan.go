@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 	"strings"
@@ -40,8 +41,12 @@ func verdict(b []byte, i int, fault string) error {
 		}
 		fault = faultTrailing
 	}
-	if i < len(b) && b[i] == 0 && strings.HasSuffix(fault, "expected") {
+	switch {
+	case i >= len(b) || !strings.HasSuffix(fault, "expected"):
+	case b[i] == 0:
 		fault += " instead of NUL (is it UTF-16?)"
+	case bytes.HasPrefix(b[i:], []byte("\xff\xfe")), bytes.HasPrefix(b[i:], []byte("\xfe\xff")):
+		fault += " instead of the byte order mark of UTF-16 (UTF-8 is needed)"
 	}
 	return notJSON(fault, i)
 }

@@ -24,6 +24,7 @@ func TestValid(t *testing.T) {
 		{"", faultValue}, {" ", faultValue}, {"\uFEFF{}", faultValue}, {"nul", faultValue}, {"[1,]", faultValue},
 		{"{} {}", faultTrailing}, {"{}]", faultTrailing}, {"1x", faultTrailing}, {"truee", faultTrailing},
 		{"\x00{}", faultValue + " instead of NUL"}, {"{\x00\"\x00}\x00", faultKey + " instead of NUL (is it UTF-16?) at byte 1"},
+		{"\xff\xfe{\x00}\x00", faultValue + " instead of the byte order mark of UTF-16"}, {"\xfe\xff\x00{", "of UTF-16 (UTF-8 is needed) at byte 0"}, {"\xff", faultValue + " at byte 0"},
 		{"{}\x00", faultTrailing + " at byte 2"}, {"-\x00", faultNumber + " at byte 1"},
 		{`{"a" 1}`, faultColon}, {`{1:1}`, faultKey}, {`{"a":1,}`, faultKey}, {`{`, faultKey},
 		{`[1 2]`, faultNext}, {`[1}`, faultNext}, {`{"a":1]`, faultNext}, {`[[]`, faultNext}, {`[}`, faultValue},

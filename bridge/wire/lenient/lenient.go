@@ -30,7 +30,7 @@ var lastID = sync.OnceValue(func() *regexp.Regexp {
 // which may be the whole message. The id is nil if it does not show.
 func Envelope(head, tail []byte) (id []byte, is Kind) {
 	if bytes.IndexByte(head, 0) >= 0 { // as in UTF-16
-		head, tail = bytes.ReplaceAll(head, []byte{0}, nil), bytes.ReplaceAll(tail, []byte{0}, nil)
+		head, tail = bytes.ReplaceAll(WithoutMark(head), []byte{0}, nil), bytes.ReplaceAll(tail, []byte{0}, nil)
 	}
 	known := false
 	for key, value := range Members(head) {
@@ -57,6 +57,16 @@ func Envelope(head, tail []byte) (id []byte, is Kind) {
 	return id, is
 }
 
+// WithoutMark returns b without the byte order mark of UTF-8 or UTF-16 that it begins with.
+func WithoutMark(b []byte) []byte {
+	for _, mark := range []string{"\uFEFF", "\xff\xfe", "\xfe\xff"} {
+		if rest, ok := bytes.CutPrefix(b, []byte(mark)); ok {
+			return rest
+		}
+	}
+	return b
+}
+
 // Member returns the value of an object's member, nil if it is not there as a whole.
 func Member(object []byte, name string) []byte {
 	for key, value := range Members(object) {
@@ -71,7 +81,7 @@ func Member(object []byte, name string) []byte {
 // of the array, without keys. A value that b does not hold to its end is nil, and the last one.
 func Members(b []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(key, value []byte) bool) {
-		b := bytes.TrimLeft(bytes.TrimPrefix(b, []byte("\uFEFF")), " \t\r\n")
+		b := bytes.TrimLeft(WithoutMark(b), " \t\r\n")
 		if len(b) == 0 || b[0] != '{' && b[0] != '[' {
 			return
 		}
