@@ -114,7 +114,7 @@ func (e *clientEditor) connectAdded(ctx context.Context, i *clients.Import, resu
 	case e.project: // their commands may be anyone's
 		names := make([]string, len(i.Added))
 		for n, a := range i.Added {
-			names[n] = hint.ShellWord(terminal.Inline(e.redact(a.Name))) // whoever wrote the file chose it, and the secrets
+			names[n] = terminal.Inline(e.redact(a.Name)) // whoever wrote the file chose it, and the secrets
 			i.Keep(a)
 		}
 		be := ""
@@ -123,7 +123,7 @@ func (e *clientEditor) connectAdded(ctx context.Context, i *clients.Import, resu
 		}
 		e.note(fmt.Sprintf("%sdisabled until you have read in %s what they run, and run this:", be, result.Config))
 		// Not wrapped: a shell takes what follows a line break for a command, and that would be a name from the file.
-		fmt.Fprintf(e.std.err, "  mcpbridge enable %s%s\n", strings.Join(names, " "), e.flags.sameConfig())
+		fmt.Fprintf(e.std.err, "  %s\n", hint.Command("mcpbridge enable", e.flags.sameConfig(), names...))
 		return nil
 	case e.dryRun:
 		return nil

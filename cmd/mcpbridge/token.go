@@ -96,7 +96,7 @@ func (f *sourceFlags) issue(cfg *config.Config, made tokens.Token) (string, erro
 
 // tokenRemoval returns the command that removes a token of the config that the command line has.
 func (f *sourceFlags) tokenRemoval(name string) string {
-	return "mcpbridge token remove " + hint.ShellWord(name) + f.sameConfig()
+	return hint.Command("mcpbridge token remove", f.sameConfig(), name)
 }
 
 // lifetime reads a time in days, or as Go writes them.

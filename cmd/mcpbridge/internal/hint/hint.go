@@ -62,6 +62,20 @@ func windowsWord(s string) string {
 	return s
 }
 
+// Command returns a command line with names, in which a name that begins with a dash is no flag, and flags, which begin
+// with a space or are "".
+func Command(command, flags string, names ...string) string {
+	line, dash := "", false
+	for _, name := range names {
+		line += " " + ShellWord(name)
+		dash = dash || strings.HasPrefix(name, "-")
+	}
+	if dash {
+		return command + flags + " --" + line
+	}
+	return command + line + flags
+}
+
 // DidYouMean returns the end of an error about an unknown word: the nearest known word, or all of
 // them; "" if there are none.
 func DidYouMean(word string, known []string) string {

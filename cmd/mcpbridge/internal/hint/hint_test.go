@@ -39,6 +39,18 @@ func TestShellWord(t *testing.T) {
 	}
 }
 
+func TestCommand(t *testing.T) {
+	for want, names := range map[string][]string{
+		"mcpbridge enable a --config x":             {"a"},
+		"mcpbridge enable a b-c --config x":         {"a", "b-c"},
+		"mcpbridge enable --config x -- a --config": {"a", "--config"},
+	} {
+		if got := Command("mcpbridge enable", " --config x", names...); got != want {
+			t.Errorf("%q: got %s, want %s", names, got, want)
+		}
+	}
+}
+
 func TestDidYouMeanNothing(t *testing.T) {
 	if got := DidYouMean("a", nil); got != "" {
 		t.Errorf("without known words: %q", got)
