@@ -173,6 +173,12 @@ func (d *Desk) Stopped() string {
 	return ""
 }
 
+// Held reports whether no call runs because of [Desk.Hold] alone.
+func (d *Desk) Held() bool {
+	s := d.stopped.Load()
+	return s != nil && s.held
+}
+
 // refusal is the reply to a call while none run.
 func (s *stop) refusal() bridge.Reply {
 	if !s.held {

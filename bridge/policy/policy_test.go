@@ -345,11 +345,14 @@ func TestStop(t *testing.T) {
 	s.expect(s.call(t.Context(), session, "echo", `{}`, nil), "denied by policy: all calls are stopped: another")
 	s.desk.Hold("another", "not known yet")
 	s.expect(s.call(t.Context(), session, "echo", `{}`, nil), "denied by policy: all calls are stopped: another")
+	if s.desk.Held() {
+		t.Error("held, although all calls are stopped")
+	}
 	s.desk.Resume("there")
 	reply := s.call(t.Context(), session, "echo", `{}`, nil)
 	s.expect(reply, "not known yet")
-	if e := reply.Err; e.Code != toolformat.Unavailable || !e.NotRun || e.After == 0 {
-		t.Errorf("held: %+v", e)
+	if e := reply.Err; e.Code != toolformat.Unavailable || !e.NotRun || e.After == 0 || !s.desk.Held() {
+		t.Errorf("held %t: %+v", s.desk.Held(), e)
 	}
 	s.desk.Resume("another")
 	s.expect(s.call(t.Context(), session, "echo", `{}`, nil), "")

@@ -57,6 +57,7 @@ type processState struct {
 	Failed  int           `json:"failed"`
 	Refused int64         `json:"refused,omitempty"` // requests that were not let in, or by a limit
 	Stopped string        `json:"stopped,omitempty"` // why all calls are; "" if they are not
+	Held    bool          `json:"held,omitempty"`    // so they are, as it is not known whether they may run
 	Servers []serverState `json:"servers"`
 	Quotas  []rates.Quota `json:"quotas,omitempty"` // of daily rates, the fullest first
 
@@ -309,7 +310,7 @@ func (c *control) state() processState {
 	delete(groups, 0) // of a server without a process
 	st.PID, st.Memory, st.Servers = os.Getpid(), processes[os.Getpid()], []serverState{}
 	st.Callers, st.Calls, st.Failed = now.All.Callers, now.All.Calls, now.All.Failed
-	st.Quotas, st.Stopped = c.quotas(), c.desk.Stopped()
+	st.Quotas, st.Stopped, st.Held = c.quotas(), c.desk.Stopped(), c.desk.Held()
 	if c.cluster != nil {
 		st.Cluster, st.Node = c.cluster.name, c.cluster.self.ID
 	}

@@ -228,10 +228,14 @@ func (st *processState) print(w io.Writer, now time.Time) error {
 	return st.printQuotas(w)
 }
 
-// printTitle prints a program behind front, and why all its calls are stopped.
+// printTitle prints a program behind front, and why none of its calls run.
 func (st *processState) printTitle(w io.Writer, front string, now time.Time) {
 	output.Item(w, front+st.Kind+" ", st.title(now))
-	if st.Stopped != "" {
+	switch {
+	case st.Stopped == "":
+	case st.Held: // nobody has stopped them
+		output.Item(w, "", "no call runs yet: "+terminal.Inline(st.Stopped))
+	default:
 		output.Item(w, "", "all calls are stopped (mcpbridge stop --lift ends that): "+terminal.Inline(st.Stopped))
 	}
 }
@@ -326,7 +330,7 @@ func (s *serverState) row(now time.Time) []string {
 		last = "node " + s.Node + " has it"
 	}
 	if s.State == string(mcpclient.Failed) {
-		last += " (mcpbridge logs " + hint.ShellWord(s.Name) + ")"
+		last += " (" + hint.Command("mcpbridge logs", "", s.Name) + ")"
 	}
 	return []string{s.Name, s.State, since(s.Since, now), orDash(s.PID), orDash(bytesOf(s.Memory)),
 		strconv.Itoa(s.Callers), strconv.Itoa(s.Calls), strconv.Itoa(s.Failed), strconv.Itoa(s.Tools), last}
