@@ -63,11 +63,13 @@ func runDaemon(ctx context.Context, args []string, std streams) error {
 	defer ln.Close()
 	log := daemonLog(place)
 	defer log.Close()
+	server := &daemon.Server{}
+	var own *logging
+	server.Log, own = newLog(cfg.Log, "info", log)
 	pool := stack.NewPool()
 	defer func() {
 		if err := pool.Close(); err != nil {
-			own, _ := newLog(config.Log{}, "error", log)
-			own.Error(err.Error())
+			server.Log.Error(err.Error())
 		}
 	}()
 	ctx, end := context.WithCancel(ctx)
@@ -86,9 +88,7 @@ func runDaemon(ctx context.Context, args []string, std streams) error {
 		book:  f.book, counts: counts, desk: pool.Approvals, quotas: pool.Buckets.Quotas, stacks: w.stacks, end: func(string) { end() },
 		reload: w.reload,
 	}
-	server := &daemon.Server{Version: version, Config: place.Config, Window: w.open, Command: commands.run}
-	var own *logging
-	server.Log, own = newLog(cfg.Log, "info", log)
+	server.Version, server.Config, server.Window, server.Command = version, place.Config, w.open, commands.run
 	w.front = mcpserver.New(nil, streamOptions(cfg, pool, slog.New(f.book.Handler(server.Log.Handler()))))
 	defer w.close()
 	w.adopt = func(cfg *config.Config) {
