@@ -167,6 +167,10 @@ func (l *live) replace(before *config.Config) error {
 	if info, err := os.Stat(before.Path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("config %s: not a regular file", before.Path)
 	}
+	seen := func() {}
+	if l.watcher != nil {
+		seen = l.watcher.Mark()
+	}
 	cfg, err := l.load()
 	if err != nil {
 		l.watch(before.Files(), []string{filepath.Join(before.Dir, envfile.Name)}) // where a variable may be missing
@@ -213,6 +217,7 @@ func (l *live) replace(before *config.Config) error {
 	if l.cluster != nil {
 		l.cluster.setConfig(cfg, clusterChanged)
 	}
+	seen()
 	l.log.Info("the config has been loaded again", "config", cfg.Path)
 	return err
 }

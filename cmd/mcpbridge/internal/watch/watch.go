@@ -72,6 +72,26 @@ func (w *Watcher) Watch(patterns []string) {
 	}
 }
 
+// Mark is for a caller that is about to read the files unasked. Its seen, called when that has succeeded, has what
+// changed before the call of Mark not noticed any more.
+func (w *Watcher) Mark() (seen func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := map[string]files{}
+	for pattern := range w.seen {
+		now[pattern] = filesOf(pattern)
+	}
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for pattern, files := range now {
+			if _, ok := w.seen[pattern]; ok {
+				w.seen[pattern] = files
+			}
+		}
+	}
+}
+
 // Close ends the Watcher. changed is not called any more.
 func (w *Watcher) Close() {
 	w.notify.Close()

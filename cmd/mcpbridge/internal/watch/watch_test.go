@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/fsnotify/fsnotify"
 )
 
 // patience bounds what a test waits for.
@@ -87,6 +89,37 @@ func TestWatch(t *testing.T) {
 	await("another file that a link leads to")
 	write("2/config", "333")
 	await("a change of that file")
+}
+
+// What has changed before a mark is not noticed once that is said.
+func TestMark(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "config")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	notify, err := fsnotify.NewWatcher()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer notify.Close()
+	w := &Watcher{log: slog.New(slog.DiscardHandler), notify: notify, seen: map[string]files{name: filesOf(name)}, unheard: map[string]bool{}}
+	write("1")
+	if w.Mark()(); w.differs() {
+		t.Error("a change before the mark is noticed")
+	}
+	write("22")
+	w.Mark()
+	if !w.differs() {
+		t.Error("a change is not noticed where the file could not be read")
+	}
+	seen := w.Mark()
+	write("333")
+	if seen(); !w.differs() {
+		t.Error("a change after the mark is not noticed")
+	}
 }
 
 // What changes while changed runs is noticed after it, also when the patterns are replaced in it.
