@@ -55,6 +55,8 @@ func TestExample(t *testing.T) {
 			tab.do(t, `document.querySelector("#chat button").click()`)
 			tab.see(t, `document.querySelector("#chat").textContent.endsWith("Both are marked.")`)
 			tab.see(t, `[...document.querySelectorAll("tr")].map((row) => row.className).join() === ",marked,marked"`)
+			tab.do(t, `document.querySelector("#ask button").click()`) // to which the recording has no answer
+			tab.see(t, `/ Both are marked\.\n+.+\n$/.test(document.querySelector("#chat").textContent)`)
 		})
 	}
 }
