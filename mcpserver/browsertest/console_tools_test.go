@@ -35,8 +35,9 @@ func (b tab) enter(t *testing.T, selector, text string) {
 func (b tab) click(t *testing.T, text string) {
 	t.Helper()
 	name, _ := json.Marshal(text)
-	b.see(t, `[...document.querySelectorAll("main button")].some((b) => b.textContent.trim() === `+string(name)+` && !b.disabled)`)
-	b.do(t, `[...document.querySelectorAll("main button")].find((b) => b.textContent.trim() === `+string(name)+` && !b.disabled).click()`)
+	button := `[...document.querySelectorAll("main button:enabled:not([aria-disabled=true])")].find((b) => b.textContent.trim() === ` + string(name) + `)`
+	b.see(t, button)
+	b.do(t, button+`.click()`)
 }
 
 // send sends the form of a request.

@@ -83,7 +83,7 @@ function Console({ out }) {
 				<small title=${state.config}>${state.config ? state.config.split(/[\\/]/).pop() : state.listen}</small><small>${summary(state)}</small><small>version ${state.version}</small></div>
 			<button class="leave" onClick=${async () => { await leave(); out("You are signed out."); }}>Sign out</button>
 		</nav>
-		<main key="main" id="main" tabindex="-1" class=${view}>
+		<main key="main" id="main" tabindex="-1" aria-label=${views[view]} class=${view}>
 			${away && html`<p class="note failed" role="alert">${away}</p>`}
 			<${View} key=${view} ...${{ url, go }}>
 			${view === "calls" && html`<${CallsView} ...${{ calls, servers: state.servers, callers: callers ?? [], url, go, contents, setContents }} />`}

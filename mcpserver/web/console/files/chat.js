@@ -51,6 +51,7 @@ function Chat({ models, url, go }) {
 	useLayoutEffect(() => { if (near.current) bottom.current?.scrollIntoView({ block: "end" }); });
 	if (!talk) return html`<p class="empty">…</p>`;
 	const another = (change) => go({ view: "chat", ...change });
+	const isNew = !talk.turns.length && !url.conversation;
 	const old = (talk.conversations ?? []).filter((c) => c.id !== talk.conversation);
 	return html`<div class="bar"><h1>Chat</h1>
 			<label class="inline">Model <select value=${talk.turns.length ? talk.model : url.model || models.default || talk.model} onChange=${(e) => another({ model: e.target.value })}>
@@ -58,7 +59,7 @@ function Chat({ models, url, go }) {
 			<span class="gap"></span>
 			${old.length > 0 && html`<select aria-label="Earlier conversations" value="" onChange=${(e) => another({ conversation: e.target.value })}><option value="">Earlier conversations</option>
 				${old.map((c) => html`<option key=${c.id} value=${c.id}>${(c.title || "untitled").slice(0, 60)}, ${ago(c.updated)} ago</option>`)}</select>`}
-			<button onClick=${() => another({ model: url.model })} disabled=${!talk.turns.length && !url.conversation}>New</button></div>
+			<button onClick=${() => isNew || another({ model: url.model })} aria-disabled=${isNew}>New</button></div>
 		${talk.state !== "open" && talk.turns.length > 0 && html`<p class="note" role="status">The connection is lost, and made anew. The prompt goes on meanwhile.</p>`}
 		${Object.keys(models.faults).length > 0 && html`<details class="note"><summary>Some providers cannot be used</summary><ul>${Object.entries(models.faults).map(([name, why]) => html`<li key=${name}><b>${name}</b>: ${why}</li>`)}</ul></details>`}
 		<div class="talk" role="log" aria-label="Conversation" tabindex="0" onScroll=${(e) => { const b = e.currentTarget; near.current = b.scrollHeight - b.scrollTop - b.clientHeight < 60; }}>
@@ -90,7 +91,7 @@ function Prompt({ talk, sent }) {
 	return html`<form class="prompt" onSubmit=${send}>
 		<textarea rows="1" aria-label="Message" placeholder="Ask for something that the tools can do" value=${text} onInput=${(e) => setText(e.target.value)}
 			onKeyDown=${(e) => { if (sends(e)) { e.preventDefault(); send(); } }} onKeyPress=${(e) => sends(e) && e.preventDefault()}></textarea>
-		${talk.busy ? html`<button type="button" onClick=${() => talk.cancel()}>Cancel</button>` : html`<button class="primary" disabled=${!text.trim() || talk.state !== "open"}>Send</button>`}</form>`;
+		${talk.busy ? html`<button type="button" onClick=${() => talk.cancel()}>Cancel</button>` : html`<button class="primary" aria-disabled=${!text.trim() || talk.state !== "open"}>Send</button>`}</form>`;
 }
 
 function Turn({ turn, talk, last }) {

@@ -2,6 +2,7 @@
 // server has sent becomes HTML.
 import { html, useMemo, useState } from "./html.js";
 import { clip, Long, plain, size, Tree, visible } from "./format.js";
+import { giveBack } from "./hooks.js";
 import { looksLike, Markdown } from "./markdown.js";
 import { Tabs } from "./tabs.js";
 
@@ -77,7 +78,7 @@ function Shown({ ways }) {
 	const way = all.includes(picked) ? picked : all[0], value = ways[way];
 	return html`<div class="shown">
 		${all.length > 1 && html`<${Tabs} label="How it is shown" all=${Object.fromEntries(all.map((w) => [w, titles[w]]))} chosen=${way} choose=${setPicked} />`}
-		${way === "table" ? html`<${Table} rows=${rowsOf(value)} />` : way === "tree" ? html`<${Tree} value=${value} />` : way === "markdown" ? html`<${Markdown} text=${value} />` : html`<pre tabindex="0"><${Long} text=${value} most=${mostText} /></pre>`}</div>`;
+		${way === "table" ? html`<${Table} rows=${rowsOf(value)} />` : way === "tree" ? html`<${Tree} value=${value} />` : way === "markdown" ? html`<${Markdown} text=${value} />` : html`<pre tabindex="0" aria-label="Text"><${Long} text=${value} most=${mostText} /></pre>`}</div>`;
 }
 
 // rowsOf returns the objects of which a value is a list, or its only list; null for anything else.
@@ -99,7 +100,7 @@ function Table({ rows }) {
 	return html`<div class="scroll" tabindex="0" role="region" aria-label="Table of the result"><table>
 		<thead><tr>${columns.map((c) => html`<th key=${c} class=${typeof rows[0][c] === "number" ? "num" : ""} aria-sort=${sort.by !== c ? "none" : sort.down ? "descending" : "ascending"}><button type="button" class="plain" onClick=${() => setSort({ by: c, down: sort.by === c && !sort.down })}>${named(c)}${sort.by === c ? (sort.down ? " ↓" : " ↑") : ""}</button></th>`)}</tr></thead>
 		<tbody>${shown.map((r, i) => html`<tr key=${i}>${columns.map((c) => html`<td key=${c} class=${typeof r[c] === "number" ? "num" : ""}>${cell(r[c])}</td>`)}</tr>`)}</tbody></table></div>
-		${shown.length < rows.length && html`<p class="muted">${shown.length} of ${rows.length} rows ${!all && html`<button type="button" onClick=${() => setAll(true)}>Show more</button>`}</p>`}`;
+		${shown.length < rows.length && html`<p class="muted">${shown.length} of ${rows.length} rows ${!all && html`<button type="button" onClick=${(e) => { giveBack(e.currentTarget.parentElement.previousElementSibling); setAll(true); }}>Show more</button>`}</p>`}`;
 }
 
 const order = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : String(a ?? "").localeCompare(String(b ?? "")));

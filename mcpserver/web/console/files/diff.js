@@ -1,5 +1,6 @@
 // The difference between two texts, line by line.
 import { html, useMemo, useState } from "./html.js";
+import { giveBack } from "./hooks.js";
 
 const most = 4e6; // pairs of lines that are compared
 
@@ -52,7 +53,7 @@ export function Diff({ before, now, label }) {
 		}
 		let to = i;
 		while (to < lines.length && !near.has(to)) to++;
-		rows.push(html`<button key=${i} type="button" class="plain fold-lines" onClick=${() => setAll(true)}>… ${to - i} lines that are equal</button>`);
+		rows.push(html`<button key=${i} type="button" class="plain fold-lines" onClick=${(e) => { giveBack(e.currentTarget.parentElement); setAll(true); }}>… ${to - i} lines that are equal</button>`);
 		i = to - 1;
 	}
 	return html`<div class="diff" role="region" aria-label=${label} tabindex="0">${rows}</div>`;

@@ -1,6 +1,7 @@
 // A form for a JSON Schema. It holds a value of JSON, of which undefined members are not there.
 import { html, useRef, useState } from "./html.js";
 import { Long, clip, visible } from "./format.js";
+import { giveBack } from "./hooks.js";
 import { alternatives, fits, initial, kindOf, limits, nullable, requiredOf, resolve, titleOf } from "./schema.js";
 
 const mostFields = 100; // of an object that are shown at first, as each costs time at each stroke of a key
@@ -56,7 +57,7 @@ function Field({ schema, root, name, needed, value, put, path, remove }) {
 // Items are the elements of an array: choices as boxes, all else as fields that are added one by one.
 function Items({ schema, root, name, value, put, path }) {
 	const all = Array.isArray(value) ? value : [], of = resolve(schema.items ?? {}, root);
-	const keys = useRef([]).current, last = useRef(0); // of the elements: what a field shows goes with its own
+	const add = useRef(null), keys = useRef([]).current, last = useRef(0); // of the elements: what a field shows goes with its own
 	while (keys.length < all.length) keys.push(++last.current);
 	keys.length = all.length;
 	if (Array.isArray(of.enum) && of.enum.length <= 20 && schema.uniqueItems) {
@@ -64,10 +65,10 @@ function Items({ schema, root, name, value, put, path }) {
 		return html`<div class="boxes">${of.enum.map((v) => html`<label key=${v} class="check"><input type="checkbox" checked=${has(v)} onChange=${(e) => put(of.enum.filter((x) => (x === v ? e.target.checked : has(x))))} /> ${String(v)}</label>`)}</div>`;
 	}
 	const full = schema.maxItems !== undefined && all.length >= schema.maxItems;
-	const remove = (i) => { keys.splice(i, 1); put(all.filter((_, k) => k !== i)); };
+	const remove = (i) => { keys.splice(i, 1); put(all.filter((_, k) => k !== i)); giveBack(add.current); };
 	return html`${all.map((v, i) => html`<${Field} key=${keys[i]} schema=${of} root=${root} name=${`${name} ${i + 1}`} needed=${true} value=${v === null ? undefined : v} path=${`${path}.${i}`}
 			put=${(next) => put(all.map((x, k) => (k === i ? next ?? null : x)))} remove=${() => remove(i)} />`)}
-		<button type="button" class="add" disabled=${full} onClick=${() => put([...all, initial(of, root, true) ?? empty(of)])}>+ ${name}</button>`;
+		<button ref=${add} type="button" class="add" aria-disabled=${full} onClick=${() => full || put([...all, initial(of, root, true) ?? empty(of)])}>+ ${name}</button>`;
 }
 
 // empty is a new element of an array, which null stands for while nothing is entered.

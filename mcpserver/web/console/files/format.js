@@ -1,5 +1,6 @@
 // How things are written, and shown: durations, sizes, JSON.
 import { html, json, useState } from "./html.js";
+import { giveBack } from "./hooks.js";
 
 export const duration = (ms) => (ms === 0 ? "< 1 ms" : ms < 1 ? `${ms.toFixed(2)} ms` : ms < 1000 ? `${ms.toFixed(ms < 10 ? 1 : 0)} ms` : ms < 60000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.floor(ms / 60000)} min`);
 export const size = (n) => (n < 1000 ? `${n} B` : n < 1e6 ? `${(n / 1e3).toFixed(1)} kB` : `${(n / 1e6).toFixed(1)} MB`);
@@ -45,7 +46,7 @@ export const exact = (text) => JSON.parse(text, (_, v, at) => (typeof v === "num
 export function Long({ text, most = 1000 }) {
 	const [all, setAll] = useState(false), whole = plain(text);
 	if (all || whole.length <= most) return html`${whole}`;
-	return html`${clip(whole, most)} <button type="button" class="chip" onClick=${() => setAll(true)}>all ${whole.length} characters</button>`;
+	return html`${clip(whole, most)} <button type="button" class="chip" onClick=${(e) => { giveBack(e.currentTarget.parentElement.closest("[tabindex]")); setAll(true); }}>all ${whole.length} characters</button>`;
 }
 
 // Tree shows a value of JSON, which can be folded: open is how many levels are not at first, and room how many members

@@ -85,7 +85,7 @@ function Log({ name, close }) {
 	}, [name]);
 	return html`<${Panel} label=${`Log of ${name}`} title=${`${name}: log and standard error`} close=${close}>
 		${lines && lines.length === 0 && html`<p class="muted">It has said nothing.</p>`}
-		<div class="log" tabindex="0">${lines?.toReversed().map((l, i) => html`<div key=${i} class=${l.level === "ERROR" || l.level === "WARN" ? "warned" : ""}><time>${clock(l.time)}</time> ${l.text}</div>`)}</div>
+		<div class="log" tabindex="0" role="region" aria-label="Lines of the log">${lines?.toReversed().map((l, i) => html`<div key=${i} class=${l.level === "ERROR" || l.level === "WARN" ? "warned" : ""}><time>${clock(l.time)}</time> ${l.text}</div>`)}</div>
 	<//>`;
 }
 

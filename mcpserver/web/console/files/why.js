@@ -39,7 +39,7 @@ function Answer({ answer, tool, go }) {
 	if (!answer) return html`<p class="empty">…</p>`;
 	if (answer.error) return html`<p class="note failed">${answer.error}</p>`;
 	return html`
-		${answer.ways.length === 0 && html`<p class="note">No server has a tool ${tool}.${answer.near && html` Did you mean <button class="chip" onClick=${() => go({ tool: answer.near })}>${answer.near}</button>?`}</p>`}
+		${answer.ways.length === 0 && html`<p class="note">No server has a tool ${tool}.${answer.near && html` Did you mean <button class="chip" onClick=${(e) => { e.currentTarget.closest("[tabindex]").focus(); go({ tool: answer.near }); }}>${answer.near}</button>?`}</p>`}
 		${answer.ways.map((w) => html`<${Way} key=${`${w.server} ${w.tool}`} way=${w} />`)}
 		${answer.away.length > 0 && html`<details class="note" open=${answer.ways.length === 0}><summary>What these servers have is not known now</summary><ul>${answer.away.map((a) => html`<li key=${a}>${a}</li>`)}</ul></details>`}`;
 }
