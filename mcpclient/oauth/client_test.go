@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -92,28 +91,6 @@ func expire(t *testing.T, c *Client, at time.Time) {
 		return true, nil
 	}); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestOneRenewal(t *testing.T) {
-	f, store := newFake(t), newMemory()
-	first, second := f.client(t, store), f.client(t, store)
-	if err := first.Login(t.Context(), nil, agree(t)); err != nil {
-		t.Fatal(err)
-	}
-	expire(t, first, time.Now().Add(-time.Second))
-	var all sync.WaitGroup
-	for i := range 20 {
-		c := []*Client{first, second}[i%2]
-		all.Go(func() {
-			if value, err := c.Authorization(t.Context()); value != "Bearer access-2" || err != nil {
-				t.Errorf("got %q, %v", value, err)
-			}
-		})
-	}
-	all.Wait()
-	if len(f.forms) != 2 {
-		t.Errorf("%d requests to the token endpoint, want a login and a renewal", len(f.forms))
 	}
 }
 

@@ -22,6 +22,12 @@ type obtained struct {
 
 // adopt makes a record the one in use. own says that its token is one that this Client has got.
 func (c *Client) adopt(r *record, own bool) {
+	s := c.using(r)
+	c.adopted(c.state.Swap(s), s, own)
+}
+
+// using returns the state of a record that is in use.
+func (c *Client) using(r *record) *state {
 	s := &state{record: r, header: r.Token.header(), secrets: &bridge.Secrets{}}
 	for _, secret := range []string{c.cfg.ClientSecret, c.cfg.Assertion, r.Clients[r.issuer()].Secret, r.Former.Secret} {
 		s.secrets.Add(secret)
@@ -30,14 +36,18 @@ func (c *Client) adopt(r *record, own bool) {
 		s.secrets.Add(r.Token.Access)
 		s.secrets.Add(r.Token.Refresh)
 	}
-	before := c.state.Swap(s)
+	return s
+}
+
+// adopted notes that a state is in use in place of the one before, nil for none.
+func (c *Client) adopted(before, s *state, own bool) {
 	if before == nil {
 		return
 	}
-	if r.Token != nil && s.header != before.header {
+	if s.Token != nil && s.header != before.header {
 		c.wanted.Store(nil)
 	}
-	if !own && c.isAnother(before.Token, r.Token) {
+	if !own && c.isAnother(before.Token, s.Token) {
 		now := time.Now()
 		c.switched.Store(&now)
 	}
@@ -56,16 +66,23 @@ func (c *Client) isAnother(was, is *token) bool {
 
 // current returns the state, which is read from the store at first, and again if fresh is true.
 func (c *Client) current(fresh bool) (*state, error) {
-	if s := c.state.Load(); s != nil && !fresh && !c.outdated.Load() {
-		return s, nil
+	before := c.state.Load()
+	if before != nil && !fresh && !c.outdated.Load() {
+		return before, nil
 	}
-	c.outdated.Store(false)
-	r, err := c.load()
-	if err != nil {
-		return nil, err
+	for {
+		c.outdated.Store(false)
+		r, err := c.load()
+		if err != nil {
+			return nil, err
+		}
+		s := c.using(r)
+		if c.state.CompareAndSwap(before, s) {
+			c.adopted(before, s, false)
+			return s, nil
+		}
+		before = c.state.Load() // adopted since the store was read, which may have been older
 	}
-	c.adopt(r, false)
-	return c.state.Load(), nil
 }
 
 // Reset makes the Client look into the store at its next use: another process may have changed that.

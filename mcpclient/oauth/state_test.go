@@ -1,0 +1,61 @@
+package oauth
+
+import (
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestOneRenewal(t *testing.T) {
+	f, store := newFake(t), newMemory()
+	first, second := f.client(t, store), f.client(t, store)
+	if err := first.Login(t.Context(), nil, agree(t)); err != nil {
+		t.Fatal(err)
+	}
+	expire(t, first, time.Now().Add(-time.Second))
+	var all sync.WaitGroup
+	for i := range 20 {
+		c := []*Client{first, second}[i%2]
+		all.Go(func() {
+			if value, err := c.Authorization(t.Context()); value != "Bearer access-2" || err != nil {
+				t.Errorf("got %q, %v", value, err)
+			}
+		})
+	}
+	all.Wait()
+	if len(f.forms) != 2 {
+		t.Errorf("%d requests to the token endpoint, want a login and a renewal", len(f.forms))
+	}
+}
+
+// heldStore does something after each Load, before what was read is used.
+type heldStore struct {
+	Store
+	read func()
+}
+
+func (s *heldStore) Load(key string) ([]byte, error) {
+	value, err := s.Store.Load(key)
+	s.read()
+	return value, err
+}
+
+// What was read before another token was stored is not used in place of that.
+func TestReadBeforeRenewal(t *testing.T) {
+	f := newFake(t)
+	store := &heldStore{newMemory(), func() {}}
+	c := f.client(t, store)
+	if err := c.Login(t.Context(), nil, agree(t)); err != nil {
+		t.Fatal(err)
+	}
+	expire(t, c, time.Now().Add(-time.Second))
+	store.read = func() {
+		store.read = func() {}
+		if value, err := c.Authorization(t.Context()); value != "Bearer access-2" || err != nil {
+			t.Errorf("renewed: %q, %v", value, err)
+		}
+	}
+	if s, err := c.current(true); err != nil || s.header != "Bearer access-2" {
+		t.Errorf("got %q, %v", s.header, err)
+	}
+}
