@@ -63,6 +63,12 @@ type shared struct {
 	users int // sessions; guarded by Buckets.mu
 }
 
+// counts reports whether calls of a tool count in the bucket.
+func (s *shared) counts(tool string) bool {
+	ok, _ := bridge.Match(s.rate.Match, tool)
+	return ok
+}
+
 // room is a bucket or a quota.
 type room interface {
 	take(now time.Duration) (wait time.Duration, fault *toolformat.Error)
@@ -233,9 +239,8 @@ func (s *session) Do(ctx context.Context, req *bridge.Request) bridge.Reply {
 // take takes the room of a call of a tool from each of the buckets that it counts in, or from none.
 func (s *session) take(tool string) *toolformat.Error {
 	now := time.Since(s.begun)
-	var taken []*shared
-	for _, own := range s.own {
-		if ok, _ := bridge.Match(own.rate.Match, tool); !ok {
+	for i, own := range s.own {
+		if !own.counts(tool) {
 			continue
 		}
 		wait, fault := own.take(now)
@@ -243,13 +248,12 @@ func (s *session) take(tool string) *toolformat.Error {
 			fault = refused(tool, &own.rate, wait)
 		}
 		if fault != nil {
-			for _, other := range taken {
-				other.give()
+			for _, before := range s.own[:i] {
+				if before.counts(tool) {
+					before.give()
+				}
 			}
 			return fault
-		}
-		if len(s.own) > 1 {
-			taken = append(taken, own)
 		}
 	}
 	return nil
