@@ -12,7 +12,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"unicode/utf8"
 
@@ -220,6 +219,8 @@ type guardSession struct {
 	seen    atomic.Pointer[guardedList] // of the last list
 	filled  atomic.Pointer[filledMembers]
 
+	spare atomic.Pointer[keptRequest] // for the next call
+
 	outdated atomic.Bool // there is another list than the last one
 }
 
@@ -288,14 +289,15 @@ type keptRequest struct {
 	edits [2]wire.Edit // as many as there are in general
 }
 
-var keptRequests = sync.Pool{New: func() any { return new(keptRequest) }}
-
 // doKeeping carries out a request of which no message shows the secrets, with more edits.
 func (s *guardSession) doKeeping(ctx context.Context, req *Request, secrets *Secrets, more ...wire.Edit) Reply {
 	if secrets == nil && len(more) == 0 {
 		return s.Session.Do(ctx, req)
 	}
-	own := keptRequests.Get().(*keptRequest)
+	own := s.spare.Swap(nil)
+	if own == nil {
+		own = &keptRequest{}
+	}
 	own.Request = *req
 	own.Edits = append(append(own.edits[:0], req.Edits...), more...)
 	if secrets != nil {
@@ -306,7 +308,7 @@ func (s *guardSession) doKeeping(ctx context.Context, req *Request, secrets *Sec
 	}
 	reply := s.Session.Do(ctx, &own.Request)
 	*own = keptRequest{}
-	keptRequests.Put(own)
+	s.spare.Store(own)
 	return reply
 }
 
