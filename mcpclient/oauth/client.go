@@ -70,6 +70,7 @@ type Client struct {
 	discovered *atomic.Pointer[discovery] // that the Clients of an Exchange share; nil for others
 
 	state      atomic.Pointer[state]     // nil before the first use
+	turns      atomic.Int64              // of reading and changing the record: see adopt
 	obtained   atomic.Pointer[obtained]  // the latest that this Client has got for itself; nil without one
 	switched   atomic.Pointer[time.Time] // when the login became another one, other than by this Client; nil means never
 	outdated   atomic.Bool               // the store may have another one

@@ -309,7 +309,7 @@ func (c *Client) Logout(ctx context.Context) error {
 	if err := c.cfg.Store.Delete(c.key); err != nil {
 		return err
 	}
-	c.adopt(&record{}, false)
+	c.adopt(&record{}, c.turns.Add(1), false)
 	return revoked
 }
 

@@ -12,6 +12,7 @@ type state struct {
 	*record
 	header  string
 	secrets *bridge.Secrets
+	turn    int64 // as in adopt
 }
 
 // obtained is a token that a Client has got.
@@ -20,10 +21,21 @@ type obtained struct {
 	at time.Time
 }
 
-// adopt makes a record the one in use. own says that its token is one that this Client has got.
-func (c *Client) adopt(r *record, own bool) {
+// adopt makes a record the one in use, unless a later one is, and returns the state in use then. turn is that of Client.turns
+// before the record was read, or once it was changed. own says that its token is one that this Client has got.
+func (c *Client) adopt(r *record, turn int64, own bool) *state {
 	s := c.using(r)
-	c.adopted(c.state.Swap(s), s, own)
+	s.turn = turn
+	for {
+		before := c.state.Load()
+		if before != nil && before.turn > turn {
+			return before
+		}
+		if c.state.CompareAndSwap(before, s) {
+			c.adopted(before, s, own)
+			return s
+		}
+	}
 }
 
 // using returns the state of a record that is in use.
@@ -66,23 +78,16 @@ func (c *Client) isAnother(was, is *token) bool {
 
 // current returns the state, which is read from the store at first, and again if fresh is true.
 func (c *Client) current(fresh bool) (*state, error) {
-	before := c.state.Load()
-	if before != nil && !fresh && !c.outdated.Load() {
-		return before, nil
+	if s := c.state.Load(); s != nil && !fresh && !c.outdated.Load() {
+		return s, nil
 	}
-	for {
-		c.outdated.Store(false)
-		r, err := c.load()
-		if err != nil {
-			return nil, err
-		}
-		s := c.using(r)
-		if c.state.CompareAndSwap(before, s) {
-			c.adopted(before, s, false)
-			return s, nil
-		}
-		before = c.state.Load() // adopted since the store was read, which may have been older
+	c.outdated.Store(false)
+	turn := c.turns.Add(1)
+	r, err := c.load()
+	if err != nil {
+		return nil, err
 	}
+	return c.adopt(r, turn, false), nil
 }
 
 // Reset makes the Client look into the store at its next use: another process may have changed that.

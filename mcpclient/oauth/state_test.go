@@ -3,6 +3,7 @@ package oauth
 import (
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -58,4 +59,28 @@ func TestReadBeforeRenewal(t *testing.T) {
 	if s, err := c.current(true); err != nil || s.header != "Bearer access-2" {
 		t.Errorf("got %q, %v", s.header, err)
 	}
+}
+
+// Callers that look into the store at once, as when all of them are refused, wait for one look at it each.
+func TestReadAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const look = time.Second
+		c, err := New(Config{Server: "https://server.example", Store: &heldStore{newMemory(), func() { time.Sleep(look) }}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		var all sync.WaitGroup
+		for range 10 {
+			all.Go(func() {
+				if _, err := c.current(true); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if waited := time.Since(begun); waited != look {
+			t.Errorf("waited for %v", waited)
+		}
+	})
 }

@@ -165,7 +165,7 @@ func (c *Client) change(ctx context.Context, f func(*record) (save bool, err err
 		}
 	}
 	if save || err == nil {
-		c.adopt(r, own)
+		c.adopt(r, c.turns.Add(1), own)
 	}
 	return err
 }
