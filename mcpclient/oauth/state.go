@@ -21,6 +21,11 @@ type obtained struct {
 	at time.Time
 }
 
+// is reports whether a token, which may be nil, is that of o, which may be nil, too.
+func (o *obtained) is(t *token) bool {
+	return o != nil && t != nil && t.Access == o.Access && t.Login == o.Login
+}
+
 // adopt makes a record the one in use, unless a later one is, and returns the state in use then. turn is that of Client.turns
 // before the record was read, or once it was changed. own says that its token is one that this Client has got.
 func (c *Client) adopt(r *record, turn int64, own bool) *state {
@@ -59,7 +64,7 @@ func (c *Client) adopted(before, s *state, own bool) {
 	if s.Token != nil && s.header != before.header {
 		c.wanted.Store(nil)
 	}
-	if !own && c.isAnother(before.Token, s.Token) {
+	if !own && !c.obtained.Load().is(s.Token) && c.isAnother(before.Token, s.Token) { // a look may find one before it is adopted
 		now := time.Now()
 		c.switched.Store(&now)
 	}
@@ -117,7 +122,7 @@ func (c *Client) Changed(key string, value []byte) (came, switched time.Time) {
 		switched = *at
 	}
 	switch own := c.obtained.Load(); {
-	case is != nil && own != nil && is.Access == own.Access && is.Login == own.Login:
+	case own.is(is):
 		return own.at, switched
 	case c.isAnother(s.Token, is):
 		return now, now

@@ -29,10 +29,10 @@ func TestOneRenewal(t *testing.T) {
 	}
 }
 
-// heldStore does something after each Load, before what was read is used.
+// heldStore does something after each Load, before what was read is used, and after each Save.
 type heldStore struct {
 	Store
-	read func()
+	read, saved func()
 }
 
 func (s *heldStore) Load(key string) ([]byte, error) {
@@ -41,10 +41,15 @@ func (s *heldStore) Load(key string) ([]byte, error) {
 	return value, err
 }
 
+func (s *heldStore) Save(key string, value []byte) error {
+	defer s.saved()
+	return s.Store.Save(key, value)
+}
+
 // What was read before another token was stored is not used in place of that.
 func TestReadBeforeRenewal(t *testing.T) {
 	f := newFake(t)
-	store := &heldStore{newMemory(), func() {}}
+	store := &heldStore{newMemory(), func() {}, func() {}}
 	c := f.client(t, store)
 	if err := c.Login(t.Context(), nil, agree(t)); err != nil {
 		t.Fatal(err)
@@ -65,7 +70,7 @@ func TestReadBeforeRenewal(t *testing.T) {
 func TestReadAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const look = time.Second
-		c, err := New(Config{Server: "https://server.example", Store: &heldStore{newMemory(), func() { time.Sleep(look) }}})
+		c, err := New(Config{Server: "https://server.example", Store: &heldStore{newMemory(), func() { time.Sleep(look) }, func() {}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,4 +88,27 @@ func TestReadAtOnce(t *testing.T) {
 			t.Errorf("waited for %v", waited)
 		}
 	})
+}
+
+// A login of the Client's own that another caller finds in the store at once ends no connection: the call for which the
+// person has logged in may run on it.
+func TestOwnLoginFound(t *testing.T) {
+	f, ctx := newFake(t), t.Context()
+	store := &heldStore{newMemory(), func() {}, func() {}}
+	c := f.client(t, store)
+	if err := c.Login(ctx, nil, agree(t)); err != nil {
+		t.Fatal(err)
+	}
+	store.saved = func() {
+		if s, err := c.current(true); err != nil || s.header != "Bearer access-2" {
+			t.Errorf("found %q, %v", s.header, err)
+		}
+	}
+	if err := c.Login(ctx, nil, agree(t)); err != nil {
+		t.Fatal(err)
+	}
+	value, err := store.Load(c.Key())
+	if _, switched := c.Changed(c.Key(), value); err != nil || !switched.IsZero() {
+		t.Errorf("switched at %v, %v", switched, err)
+	}
 }
