@@ -36,5 +36,6 @@
 //
 // # Locks
 //
-// Pins.mu is held while the store is read or changed, and is taken alone.
+// Memory.mu is held while a list is taken into the store. Pins.mu, which may be taken while Memory.mu is held, is
+// held while the store is read or changed.
 package pins

@@ -142,7 +142,8 @@ func TestKeptLater(t *testing.T) {
 	for _, c := range []struct {
 		changed bool
 		away    bool // for a while, before it has room
-	}{{}, {changed: true}, {changed: true, away: true}} {
+		unread  bool // for a while, too
+	}{{}, {changed: true}, {changed: true, away: true}, {changed: true, unread: true}} {
 		src, kept := &server{}, &full{err: errFull}
 		src.set(bridge.Tools, tool("a", "adds"))
 		p := wrap(src, kept)
@@ -155,10 +156,16 @@ func TestKeptLater(t *testing.T) {
 			kept.err = pins.ErrAway
 			list(t, s, bridge.Tools)
 		}
-		kept.err = nil
 		if c.changed {
 			src.set(bridge.Tools, tool("a", "poison"))
 		}
+		if c.unread {
+			kept.unread = errFull
+			if got := list(t, s, bridge.Tools); got != `{"tools":[]}` {
+				t.Errorf("it is not known what was accepted, and the tools are %s", got)
+			}
+		}
+		kept.err, kept.unread = nil, nil
 		if got := list(t, s, bridge.Tools); got != first {
 			t.Errorf("the store has room, and the tools become %s", got)
 		}
@@ -172,18 +179,21 @@ func TestKeptLater(t *testing.T) {
 	}
 }
 
-// What one could not keep the next one knows, which wraps the server once the config has changed.
+// What one could not keep another one knows, and the next one, which wraps the server once the config has changed.
 func TestMemory(t *testing.T) {
 	src, kept, memory := &server{}, &full{err: errFull}, &pins.Memory{}
 	next := func() bridge.Session {
 		return open(t, pins.New(src, pins.Options{Store: kept, Memory: memory}), nil)
 	}
 	src.set(bridge.Tools, tool("a", "adds"))
+	other := next()
 	first := list(t, next(), bridge.Tools)
 	src.set(bridge.Tools, tool("a", "poison"))
 	for range 2 {
-		if got := list(t, next(), bridge.Tools); got != first {
-			t.Errorf("the tools become %s", got)
+		for _, s := range []bridge.Session{other, next()} {
+			if got := list(t, s, bridge.Tools); got != first {
+				t.Errorf("the tools become %s", got)
+			}
 		}
 		kept.err = nil
 	}
@@ -195,10 +205,17 @@ func TestMemory(t *testing.T) {
 
 var errFull = errors.New("no space left on device")
 
-// full is a store that cannot be written while it has an error.
+// full is a store that cannot be written, or read, while it has an error.
 type full struct {
 	store
-	err error
+	err, unread error
+}
+
+func (f *full) Read() ([]byte, error) {
+	if f.unread != nil {
+		return nil, f.unread
+	}
+	return f.store.Read()
 }
 
 func (f *full) Update(change func([]byte) ([]byte, error)) error {

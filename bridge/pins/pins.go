@@ -43,7 +43,8 @@ type Options struct {
 
 // A Memory has what the Store of a server could not keep. Its zero value has nothing.
 type Memory struct {
-	unkept atomic.Pointer[book] // nil if the store has all
+	mu     sync.Mutex // held while a list is taken into the store; guards what follows
+	unkept *book      // nil if the store has all
 }
 
 // Pins is the wrapper of one server. It may be used from many goroutines.
@@ -80,9 +81,7 @@ type view struct {
 // New wraps the source of a server.
 func New(source bridge.Source, opts Options) *Pins {
 	opts.Log, opts.Memory = cmp.Or(opts.Log, slog.New(slog.DiscardHandler)), cmp.Or(opts.Memory, &Memory{})
-	p := &Pins{source: source, opts: opts, logged: map[string]bool{}, past: history{}}
-	p.book.Store(opts.Memory.unkept.Load())
-	return p
+	return &Pins{source: source, opts: opts, logged: map[string]bool{}, past: history{}}
 }
 
 // Open implements bridge.Source.
@@ -235,10 +234,16 @@ func (p *Pins) note(kind bridge.ListKind, l *bridge.List, complete bool) *book {
 		}
 		return changed
 	}
+	memory := p.opts.Memory
+	memory.mu.Lock()
+	defer memory.mu.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if now := p.book.Load(); now.fault == nil { // it may have another list since
 		b = now
+	}
+	if memory.unkept != nil && memory.unkept.sum == b.sum { // what the store has is no newer
+		b = memory.unkept
 	}
 	copied := b.clone()
 	if !take(copied) && b.unkept == nil {
@@ -272,10 +277,8 @@ func (p *Pins) note(kind bridge.ListKind, l *bridge.List, complete bool) *book {
 		noted = &book{Book: copied, unkept: err, sum: b.sum}
 	}
 	p.book.Store(noted)
-	if noted.unkept == nil {
-		p.opts.Memory.unkept.Store(nil)
-	} else {
-		p.opts.Memory.unkept.Store(noted)
+	if memory.unkept = noted; noted.unkept == nil {
+		memory.unkept = nil
 	}
 	return noted
 }
