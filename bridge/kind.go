@@ -35,7 +35,7 @@ type BackendConfig struct {
 	Name    string          // of the API, for errors
 	Config  json.RawMessage // the API's object in the config; nil for a kind that needs none
 	Dir     string          // of relative paths
-	Own     []string        // files and folders that say what the tools may do, and the ways to them: one that can change them is noted
+	Own     func() []string // files and folders that say what the tools may do, and the ways to them: one that can change them is noted; nil means none
 	Roots   *x509.CertPool  // trusted certificate authorities; nil means the system's
 	Hidden  []string        // names of the config's hidden values, which a request may name like arguments
 	Secrets []string        // texts in Config that are secret wherever they stand, beside those that a kind knows

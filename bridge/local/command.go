@@ -74,8 +74,8 @@ func (b *backend) command(definition toolformat.Tool, s *Spec) (bridge.Tool, []t
 		}
 	}
 	notes := native.NewNotes(definition, b.hidden)
-	if policy != nil {
-		if path := policy.Changes(b.own); path != "" {
+	if policy != nil && b.own != nil {
+		if path := policy.Changes(b.own()); path != "" {
 			notes.Add("/local/sandbox/write", ruleSandbox, "the program can change %s, and so the config, definitions of tools or the state of the bridge, which say what it may do: keep these elsewhere", path)
 		}
 	}

@@ -61,7 +61,7 @@ type backend struct {
 	functions  map[string]bridge.Tool
 	supervisor *process.Supervisor
 	dir        string
-	own        []string // as in bridge.BackendConfig
+	own        func() []string // as in bridge.BackendConfig
 	log        *slog.Logger
 	hidden     []string // names of the config's hidden values
 

@@ -44,7 +44,8 @@ func TestSandboxNotes(t *testing.T) {
 		t.Skip(err)
 	}
 	dir := t.TempDir()
-	b := sourcetest.Open(t, Options{}.Kind(), bridge.BackendConfig{Dir: dir, Own: []string{dir, "/tools/*.json"}})
+	own := func() []string { return []string{dir, "/tools/*.json"} }
+	b := sourcetest.Open(t, Options{}.Kind(), bridge.BackendConfig{Dir: dir, Own: own})
 	for write, want := range map[string]string{
 		`"."`:                               "sandbox /local/sandbox/write",
 		`"/"`:                               "sandbox /local/sandbox/write",

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
 	"github.com/mcpbridge/mcpbridge/bridge/graphql"
@@ -36,6 +37,7 @@ func nativeKinds(supervisor *process.Supervisor) []bridge.NativeKind {
 // A nativeLoader makes the native tools of a config, and reports invalid definitions.
 type nativeLoader struct {
 	cfg      *config.Config
+	own      func() []string // cfg.Own, which costs a look at each file of definitions
 	log      *slog.Logger
 	roots    trust
 	store    oauth.Store // of the access tokens of APIs; nil means that they are not kept
@@ -56,7 +58,7 @@ type nativeLoader struct {
 }
 
 func loadNatives(cfg *config.Config, log *slog.Logger, roots trust, supervisor *process.Supervisor, store oauth.Store) *nativeLoader {
-	n := &nativeLoader{cfg: cfg, log: log, roots: roots, store: store, logins: map[string]*oauth.Client{}, kinds: nativeKinds(supervisor), apis: slices.Clone(cfg.APIs), backends: map[string]bridge.Backend{}, names: map[string]bool{}, users: map[string]int{}, broken: map[string]string{}}
+	n := &nativeLoader{cfg: cfg, own: sync.OnceValue(cfg.Own), log: log, roots: roots, store: store, logins: map[string]*oauth.Client{}, kinds: nativeKinds(supervisor), apis: slices.Clone(cfg.APIs), backends: map[string]bridge.Backend{}, names: map[string]bool{}, users: map[string]int{}, broken: map[string]string{}}
 	imported := n.importAll() // first, as definitions may use the same APIs
 	for _, d := range cfg.Tools {
 		if d.Inline != nil {
@@ -262,7 +264,7 @@ func (n *nativeLoader) namesWith(another string) string {
 
 // backend returns the backend of an API, which it opens for the first tool.
 func (n *nativeLoader) backend(kind *bridge.NativeKind, api *config.API) (bridge.Backend, error) {
-	cfg := bridge.BackendConfig{Dir: n.cfg.Dir, Log: n.log, Roots: n.roots.pool, Hidden: slices.Sorted(maps.Keys(n.cfg.Context))}
+	cfg := bridge.BackendConfig{Dir: n.cfg.Dir, Own: n.own, Log: n.log, Roots: n.roots.pool, Hidden: slices.Sorted(maps.Keys(n.cfg.Context))}
 	if api != nil {
 		cfg.Name, cfg.Config, cfg.Secrets = api.Name, api.Config, api.Secrets
 	}
@@ -270,7 +272,6 @@ func (n *nativeLoader) backend(kind *bridge.NativeKind, api *config.API) (bridge
 	if b, ok := n.backends[key]; ok {
 		return b, nil
 	}
-	cfg.Own = n.cfg.Own()
 	err := n.authorize(api, &cfg)
 	var b bridge.Backend
 	if err == nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,7 +16,9 @@ import (
 	"testing"
 
 	"github.com/mcpbridge/mcpbridge/bridge"
+	"github.com/mcpbridge/mcpbridge/bridge/graphql"
 	"github.com/mcpbridge/mcpbridge/bridge/process/sandbox"
+	"github.com/mcpbridge/mcpbridge/bridge/rest"
 	"github.com/mcpbridge/mcpbridge/bridge/wire"
 	"github.com/mcpbridge/mcpbridge/cmd/mcpbridge/config"
 )
@@ -101,6 +104,17 @@ func TestChangesDefinitions(t *testing.T) {
 	}
 	if got := strings.Join(st.Warnings(), "\n"); !strings.Contains(got, "tool t: /local/sandbox/write: the program can change "+other+", and so the config, definitions of tools or the state of the bridge") {
 		t.Errorf("warnings: %q", got)
+	}
+}
+
+// No API makes all files of definitions be looked at: only a command in a sandbox does.
+func TestOwnOfAPIs(t *testing.T) {
+	n := &nativeLoader{cfg: &config.Config{}, own: func() []string { panic("not asked for") }, log: slog.New(slog.DiscardHandler), backends: map[string]bridge.Backend{}}
+	defer n.close()
+	for _, kind := range []bridge.NativeKind{rest.Kind, graphql.Kind} {
+		if _, err := n.backend(&kind, &config.API{Name: "a", Config: []byte(`{"url": "http://127.0.0.1:1"}`)}); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
