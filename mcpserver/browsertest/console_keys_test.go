@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -62,6 +63,19 @@ func TestConsoleFocus(t *testing.T) {
 			t.Errorf("%s: the focus is at %s, %v", c.name, got, err)
 		}
 	}
+
+	// What a mouse removes does not scroll the panel to where the focus goes.
+	tab.open(t, bridge, tools("order"))
+	for i := range 30 {
+		tab.see(t, `document.querySelectorAll("[aria-label^='Remove lines ']").length === `+strconv.Itoa(i+1))
+		tab.do(t, `document.querySelector(".add").click()`)
+	}
+	tab.do(t, `document.addEventListener("pointerdown", () => { window.before = document.querySelector(".detail").scrollTop; }, true)`)
+	if err := chromedp.Do(tab.ctx, chromedp.Click(chromedp.CSS("[aria-label='Remove lines 1']"))); err != nil {
+		t.Fatal(err)
+	}
+	tab.see(t, `document.activeElement.matches(".add")`)
+	tab.see(t, `document.querySelector(".detail").scrollTop === before`)
 
 	// Escape closes a panel wherever the focus is in it, which a click on its text gives to it.
 	tab.open(t, bridge, tools("report"))

@@ -19,9 +19,13 @@ export function useRead(name, values = {}, every = 0) {
 	return { value: state.at === key ? state.value : null, error: state.at === key ? state.error : "", load };
 }
 
-// giveBack gives the focus to an element, or to the view, once the one that had it is no longer in the page.
+// giveBack gives the focus to an element, or to the view, once the one that had it is no longer in the page. Only for
+// the keyboard does what scrolls show that element: what a mouse points at stays where it is.
 export const giveBack = (to) => setTimeout(() => {
-	if (document.activeElement === document.body) (to && to !== document.body && to.isConnected ? to : document.querySelector("main")).focus();
+	if (document.activeElement !== document.body) return;
+	const next = to && to !== document.body && to.isConnected ? to : document.querySelector("main");
+	next.focus({ preventScroll: true });
+	if (next.matches(":focus-visible")) next.scrollIntoView({ block: "nearest" });
 });
 
 // useActions returns run, which carries out an action, and what the last one has said.
