@@ -15,7 +15,8 @@ import (
 type consoleApprovals struct {
 	Waiting int               `json:"waiting"` // in all
 	Stopped string            `json:"stopped,omitempty"`
-	All     []consoleApproval `json:"all"` // the first ones that wait, and the last ones that do not, each the oldest first
+	Held    bool              `json:"held,omitempty"` // so they are, as it is not known whether they may run
+	All     []consoleApproval `json:"all"`            // the first ones that wait, and the last ones that do not, each the oldest first
 }
 
 // consoleApproval is one of them, with its arguments as text: a page that decodes them would show other numbers than
@@ -39,7 +40,7 @@ func (c *ownConsole) approvals(r *http.Request) (any, error) {
 		return shownApproval(&a, math.MaxInt), err
 	}
 	var waiting, others []consoleApproval
-	list := consoleApprovals{Stopped: c.control.desk.Stopped()}
+	list := consoleApprovals{Stopped: c.control.desk.Stopped(), Held: c.control.desk.Held()}
 	for _, a := range c.control.desk.Approvals() {
 		if a.State != policy.Pending {
 			others = append(others, shownApproval(&a, shownArguments))

@@ -2,8 +2,10 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"io"
 	"log/slog"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,6 +51,23 @@ func TestWatchStops(t *testing.T) {
 		}
 		if lines.Scan(); !strings.Contains(lines.Text(), "calls run again") || p.Approvals.Stopped() != "" {
 			t.Errorf("%s; stopped for %q", lines.Text(), p.Approvals.Stopped())
+		}
+	}
+}
+
+// The console is told of a hold of calls that it is no stop, which only --lift would end.
+func TestConsoleOfStopped(t *testing.T) {
+	desk := policy.NewDesk(policy.DeskOptions{})
+	c := &ownConsole{control: &control{desk: desk}}
+	for want, stop := range map[string]func(){
+		`{"waiting":0,"stopped":"why","held":true,"all":null}`: func() { desk.Hold("x", "why") },
+		`{"waiting":0,"stopped":"why","all":null}`:             func() { desk.Stop("x", "why") },
+		`{"waiting":0,"all":null}`:                             func() { desk.Resume("x") },
+	} {
+		stop()
+		all, err := c.approvals(httptest.NewRequest("GET", "/", nil))
+		if text, _ := json.Marshal(all); err != nil || string(text) != want {
+			t.Errorf("got %s, %v, want %s", text, err, want)
 		}
 	}
 }

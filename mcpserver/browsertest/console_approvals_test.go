@@ -31,6 +31,13 @@ func TestConsoleApprovals(t *testing.T) {
 	tab.press(t, "Approvals")
 	tab.see(t, `document.querySelector(".empty")?.textContent.includes("No call waits")`)
 	tab.look(t, "approvals-none")
+	tab.do(t, `window.reached = fetch, window.said = {}, window.fetch = (...of) => String(of[0]).includes("api/approvals") ? Promise.resolve(Response.json({waiting: 0, all: [], ...said})) : reached(...of)`)
+	for held, says := range map[string]string{"true": "No call runs yet: why.", "false": "All calls are stopped: why. mcpbridge stop --lift ends that."} {
+		tab.do(t, `window.said = {stopped: "why", held: `+held+`}`)
+		tab.see(t, `document.querySelector("main .note[role=alert]")?.textContent === "`+says+`"`)
+	}
+	tab.do(t, `window.fetch = reached`)
+	tab.see(t, `!document.querySelector("main .note")`)
 
 	session := bridge.initializeAs(t, annsToken, `<img src=x onerror="document.title='broken'"> `+"\u202e")
 	const hostile = `{"customer":12345678901234567890,"customer":1,"note":"<script>document.title='broken'</script> \u202e"}`
@@ -69,12 +76,17 @@ func TestConsoleApprovals(t *testing.T) {
 		t.Errorf("the denied call: %s", got)
 	}
 	tab.see(t, `document.querySelectorAll(".approval .tag.bad").length === 1 && !document.querySelector("nav .badge")`)
+	tab.see(t, headings+` === "H1,H2,H3,H2"`)
 	tab.look(t, "approvals-decided")
 	tab.press(t, "Traffic")
 	tab.press(t, "Approvals")
 	tab.see(t, `document.querySelector("h2")?.textContent === "Decided lately" && document.querySelectorAll(".approval").length === 2`)
+	tab.see(t, headings+` === "H1,H2,H3,H3,H4"`)
 	tab.see(t, `!document.title.includes("broken")`)
 }
+
+// headings are the levels of the headings of a view.
+const headings = `[...document.querySelectorAll("main :is(h1, h2, h3, h4)")].map((h) => h.tagName).join()`
 
 // A call from the console goes on while its own approval is looked for, and its result is where it was made.
 func TestConsoleApprovesOwn(t *testing.T) {

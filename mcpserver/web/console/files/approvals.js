@@ -16,7 +16,7 @@ export function ApprovalsView({ approvals, look }) {
 	const others = [...now.values()].filter((a) => !seen.has(a.id)).toReversed();
 	const more = (approvals?.waiting ?? 0) - [...now.values()].filter((a) => a.state === "pending").length;
 	return html`<div class="bar"><h1>Approvals</h1><span class="gap"></span><span class="count" role="status">${approvals ? approvals.waiting === 1 ? "1 call waits" : `${approvals.waiting} calls wait` : ""}</span></div>
-		${approvals?.stopped && html`<p class="note failed" role="alert">All calls are stopped: ${approvals.stopped}. <code>mcpbridge stop --lift</code> ends that.</p>`}
+		${approvals?.stopped && html`<p class="note failed" role="alert">${approvals.held ? html`No call runs yet: ${approvals.stopped}.` : html`All calls are stopped: ${approvals.stopped}. <code>mcpbridge stop --lift</code> ends that.`}</p>`}
 		<div class="flow">
 			${approvals && seen.size === 0 && html`<p class="empty">No call waits for a person. Calls do for which a rule of the <code>policy</code> in the config has <code>"decision": "ask"</code>.</p>`}
 			${[...seen.values()].map((a) => html`<${Approval} key=${a.id} approval=${a} after=${look} />`)}
@@ -26,11 +26,13 @@ export function ApprovalsView({ approvals, look }) {
 		</div>`;
 }
 
-// Approval shows a call with all that a person needs to decide about it, and what was decided.
+// Approval shows a call with all that a person needs to decide about it, and what was decided. One that may wait, which
+// has after, is below the heading of the page.
 export function Approval({ approval: a, after }) {
 	const [whole, setWhole] = useState(null);
 	const [told, setTold] = useState("");
 	const own = useRef(null);
+	const [Name, Part] = after ? ["h2", "h3"] : ["h3", "h4"];
 	const waits = a.state === "pending", [mood, title] = moods[a.state] ?? ["", a.state];
 	useEffect(() => { if (a.long) read("approvals", { id: a.id }).then(setWhole, (e) => setTold(e.message)); }, [a.id, a.state]);
 	const text = visible(a.arguments ?? whole?.arguments ?? ""), changed = visible(a.changed ?? whole?.changed ?? "");
@@ -47,13 +49,13 @@ export function Approval({ approval: a, after }) {
 	const shown = a.long && !whole ? html`<p class="muted">${size(a.long)} of arguments</p>` : text && html`<pre tabindex="0" aria-label="Arguments">${text}</pre>`;
 	const row = (name, value) => value && html`<dt>${name}</dt><dd>${visible(value)}</dd>`;
 	return html`<article class="card approval" tabindex="-1" ref=${own} aria-label=${`${visible(a.target)}, ${title}`}>
-		<div class="top"><h3 class="name">${visible(a.target)}</h3><span class=${`tag ${mood}`} role="status">${title}</span></div>
+		<div class="top"><${Name} class="name">${visible(a.target)}<//><span class=${`tag ${mood}`} role="status">${title}</span></div>
 		<dl>${row("Server", a.server)}${row("Principal", a.principal)}${row("Client", a.client)}${row("Model", a.model)}
 			${row("Rule", a.reason ? `${a.rule}: ${a.reason}` : a.rule)}
 			<dt>Asked</dt><dd>${ago(a.asked)} ago</dd>${row("Until", waits && until(a.expires))}
 			${row("Decided by", a.by)}${row("Note", a.note)}</dl>
 		${told && html`<p class="failed" role="alert">${told}</p>`}
 		${waits && (!a.long || whole) ? html`<${Ask} label=${`May ${visible(a.target)} be called?`} shown=${shown} text=${text} fixed=${!a.edit} decide=${decide} />` : shown}
-		${changed && html`<h4>Allowed with</h4><pre tabindex="0" aria-label="Changed arguments">${changed}</pre>`}
+		${changed && html`<${Part} class="part">Allowed with<//><pre tabindex="0" aria-label="Changed arguments">${changed}</pre>`}
 	</article>`;
 }
