@@ -63,13 +63,11 @@ func runDaemon(ctx context.Context, args []string, std streams) error {
 	defer ln.Close()
 	log := daemonLog(place)
 	defer log.Close()
-	server := &daemon.Server{}
-	var own *logging
-	server.Log, own = newLog(cfg.Log, "info", log)
+	lines, own := newLog(cfg.Log, "info", log)
 	pool := stack.NewPool()
 	defer func() {
 		if err := pool.Close(); err != nil {
-			server.Log.Error(err.Error())
+			lines.Error(err.Error())
 		}
 	}()
 	ctx, end := context.WithCancel(ctx)
@@ -88,8 +86,8 @@ func runDaemon(ctx context.Context, args []string, std streams) error {
 		book:  f.book, counts: counts, desk: pool.Approvals, quotas: pool.Buckets.Quotas, stacks: w.stacks, end: func(string) { end() },
 		reload: w.reload,
 	}
-	server.Version, server.Config, server.Window, server.Command = version, place.Config, w.open, commands.run
-	w.front = mcpserver.New(nil, streamOptions(cfg, pool, slog.New(f.book.Handler(server.Log.Handler()))))
+	server := &daemon.Server{Version: version, Config: place.Config, Window: w.open, Command: commands.run, Log: lines}
+	w.front = mcpserver.New(nil, streamOptions(cfg, pool, slog.New(f.book.Handler(lines.Handler()))))
 	defer w.close()
 	w.adopt = func(cfg *config.Config) {
 		own.set(cfg.Log)
@@ -98,7 +96,7 @@ func runDaemon(ctx context.Context, args []string, std streams) error {
 	}
 	w.adopt(cfg)
 	if err := daemon.Ready(std.out); err != nil {
-		server.Log.Info("nobody waits for this daemon", "reason", err)
+		lines.Info("nobody waits for this daemon", "reason", err)
 	}
 	return server.Serve(ctx, ln)
 }
