@@ -97,7 +97,8 @@ func open(opts Options) (*chain, error) {
 	return c, nil
 }
 
-// Close writes the calls that have ended so far, for up to 5 s. The error says how many have no line.
+// Close writes the calls that have ended so far, for up to 5 s. The error says how many calls could not be
+// written.
 func (l *Log) Close() error {
 	l.closed.Do(func() { close(l.ended) })
 	l.reader.Close()

@@ -233,7 +233,7 @@ func TestUnwritable(t *testing.T) {
 	})
 }
 
-// Close says how many calls have no line.
+// The error of Close says how many calls could not be written.
 func TestMissing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "d")
 	synctest.Test(t, func(t *testing.T) {

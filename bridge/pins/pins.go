@@ -242,7 +242,7 @@ func (p *Pins) note(kind bridge.ListKind, l *bridge.List, complete bool) *book {
 	if now := p.book.Load(); now.fault == nil { // it may have another list since
 		b = now
 	}
-	if memory.unkept != nil && memory.unkept.sum == b.sum { // what the store has is no newer
+	if memory.unkept != nil && memory.unkept.sum == b.sum { // nobody has changed the store since
 		b = memory.unkept
 	}
 	copied := b.clone()

@@ -19,8 +19,8 @@ type Policy struct {
 func (p *Policy) processes() int { return cmp.Or(p.Processes, DefaultProcesses) }
 func (p *Policy) memory() int64  { return cmp.Or(p.Memory, DefaultMemory) }
 
-// Changes returns the first path of Write through which the program may change one of these files and folders, which
-// [Ways] has returned; "" if there is none.
+// Changes returns the first path of Write through which the program may change one of ways, the paths that [Ways]
+// returns; "" if there is none.
 func (p *Policy) Changes(ways []string) string {
 	for _, written := range p.Write {
 		folder := written

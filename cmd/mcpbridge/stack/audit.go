@@ -51,7 +51,7 @@ func (a *auditFile) is(own *audit.Options) bool {
 		(own.Path == "" || slices.Equal(own.Hidden, a.of.Hidden))
 }
 
-// close writes the calls that have ended. The error says how many have no line.
+// close writes the calls that have ended. The error says how many calls could not be written.
 func (a *auditFile) close() error {
 	if a.log == nil {
 		return nil

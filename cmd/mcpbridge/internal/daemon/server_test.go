@@ -73,7 +73,7 @@ func TestWindowLeavesAtOnce(t *testing.T) {
 // TestNotice holds that of the commands whose senders have left the notices are carried out.
 func TestNotice(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("nobody can connect to a pipe before there is an Accept")
+		t.Skip("Windows refuses a client of a named pipe before Accept is called")
 	}
 	place := newPlace(t)
 	ln, release, err := place.Listen(t.Context())

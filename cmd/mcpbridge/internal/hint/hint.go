@@ -49,9 +49,9 @@ func posixWord(s string) string {
 	return s
 }
 
-// windowsWord returns s as a word for both cmd.exe, to which an apostrophe is no quotation mark and which replaces
-// variables in quotation marks, even by one (%CMDCMDLINE:~0,1%), and PowerShell, which runs what follows a dollar sign in
-// quotation marks, and takes typographic ones for its own. What cannot be quoted for both is left out.
+// windowsWord returns s as a word for both cmd.exe and PowerShell. cmd.exe knows no apostrophes, and expands %variables% in
+// quotation marks, even to a quotation mark (%CMDCMDLINE:~0,1%). PowerShell runs what follows a dollar sign in quotation
+// marks, and takes typographic quotation marks for plain ones. What cannot be quoted for both is left out.
 func windowsWord(s string) string {
 	switch {
 	case strings.ContainsAny(s, "\"$%`“”„\r\n"):
@@ -62,8 +62,8 @@ func windowsWord(s string) string {
 	return s
 }
 
-// Command returns a command line with names, in which a name that begins with a dash is no flag, and flags, which begin
-// with a space or are "".
+// Command returns the line that runs a command with flags and names, each quoted as [ShellWord] does. If a name begins
+// with a dash, "--" stands before the names, so that none is taken for a flag. flags is "" or begins with a space.
 func Command(command, flags string, names ...string) string {
 	line, dash := "", false
 	for _, name := range names {
